@@ -1,0 +1,1 @@
+//! Secrets, private atomic files, locks, clocks and escaped display: nothing of MCP.

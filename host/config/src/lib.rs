@@ -1,0 +1,1 @@
+//! toolgate.yaml: strict, layered, with line and column in every error.

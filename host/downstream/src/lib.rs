@@ -1,0 +1,1 @@
+//! MCP towards agents, over stdio and HTTP.

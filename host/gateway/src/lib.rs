@@ -1,0 +1,1 @@
+//! The catalog, the one decision point, asks, sessions and the path of one call.

@@ -1,0 +1,1 @@
+//! Capability labels and exposed names; compiled into the host and into guests.

@@ -1,0 +1,1 @@
+//! The WebAssembly host: engine, capabilities, worlds, limits, trust and the native-code cache.

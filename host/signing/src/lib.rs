@@ -1,0 +1,1 @@
+//! Canonical JSON, digests, keys, DSSE envelopes, release statements and surface digests.

@@ -1,0 +1,1 @@
+//! The audit log, asks, grants, pins and tokens, in SQLite.

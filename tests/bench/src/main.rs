@@ -1,0 +1,3 @@
+//! Bench.
+
+fn main() {}

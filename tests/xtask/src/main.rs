@@ -1,0 +1,3 @@
+//! Checks and builds that belong to the project itself.
+
+fn main() {}
