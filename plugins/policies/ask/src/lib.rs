@@ -1,0 +1,58 @@
+//! The fallback policy: what no other policy has spoken about, a person decides.
+//!
+//! The host asks it only after persona and server are bound and every other policy has abstained.
+//! It never allows and never denies. Everything a server shows is listed, because a tool that can
+//! be asked for has to be seen (APR-002); only calls can be asked for, so every other hook is
+//! absent, which the host takes as an abstention.
+
+use toolgate_sdk::{CallPolicy, Decision, ListPolicy, Request};
+
+/// The policy `toolgate/ask`.
+pub struct Ask;
+
+impl CallPolicy for Ask {
+    fn call(request: &Request) -> Decision {
+        Decision::Ask(reason(&Call {
+            server: &request.server(),
+            tool: &request.name(),
+            host_escape: request.host_escape(),
+            destructive: request.destructive_hint(),
+        }))
+    }
+}
+
+impl ListPolicy for Ask {
+    fn list(request: &Request) -> Decision {
+        Decision::Ask(format!(
+            "no policy decides about `{}` of server `{}`: it is shown, and a call of it asks",
+            request.name(),
+            request.server()
+        ))
+    }
+}
+
+/// What the person who is asked should know.
+struct Call<'a> {
+    server: &'a str,
+    tool: &'a str,
+    host_escape: bool,
+    destructive: Option<bool>,
+}
+
+/// The question, with the two facts that make it more than a formality.
+fn reason(call: &Call) -> String {
+    let mut text =
+        format!("no policy decides about tool `{}` of server `{}`: a person has to", call.tool, call.server);
+    if call.host_escape {
+        text.push_str("; this server drives the real machine");
+    }
+    if call.destructive == Some(true) {
+        text.push_str("; the server says that this tool may destroy something");
+    }
+    text
+}
+
+toolgate_sdk::policy!(Ask: call, list);
+
+#[cfg(test)]
+mod tests;
