@@ -1,0 +1,188 @@
+//! What a plugin may learn about one request, and the documents it may read.
+//!
+//! The gateway fills a [`Facts`] once per request and shares it behind an `Arc`; every plugin sees
+//! the same facts through the `request` resource. Large texts are [`Document`]s, whose text is
+//! shared and never copied into a guest unless the guest reads it.
+
+use std::sync::Arc;
+
+/// One JSON text that stays with the host (`documents.document` in the WIT contract).
+///
+/// Cheap to clone. The text is expected to have passed the strict door of design.md 3.1; the
+/// host's own look-ups stay correct, and bounded, when it has not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document(Arc<str>);
+
+impl Document {
+    /// Wraps a JSON text.
+    pub fn new(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
+    }
+
+    /// The whole text, exactly as given.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// Length of the text in bytes.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether the text is empty, which no JSON document is.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// What of a server's surface a request is about (`types.surface-kind`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SurfaceKind {
+    /// The server as a whole: hooks install and connect.
+    #[default]
+    Server,
+    /// Its instructions.
+    Instructions,
+    /// One tool.
+    Tool,
+    /// One prompt.
+    Prompt,
+    /// One resource.
+    Resource,
+    /// One resource template.
+    Template,
+    /// A question that the server asks.
+    Question,
+}
+
+/// How a definition compares with its pin (`types.pin-state`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum PinState {
+    /// Nothing is pinned for this server yet.
+    #[default]
+    Unpinned,
+    /// The definition is the pinned one.
+    Matches,
+    /// The definition differs from the pinned one.
+    Differs,
+    /// The server is pinned and this definition is not among its pins.
+    Unknown,
+    /// The pin store could not be read. Never a first use.
+    Unreadable,
+}
+
+/// All that a plugin can ask about one request (`requests.request`). Every field is the host's
+/// knowledge, except the two hints, which are claims of the server's.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// As whom the agent acts.
+    pub persona: String,
+    /// The lane of the caller: `main`, `background_job` or `automation`.
+    pub lane: String,
+    /// An opaque id of the caller's session.
+    pub session: String,
+    /// The name of the server in the operator's configuration.
+    pub server: String,
+    /// Digest of the server's identity (design.md 9a), as text.
+    pub server_identity: String,
+    /// What of the server's surface this is about.
+    pub kind: SurfaceKind,
+    /// The original name of the tool or prompt, or the URI; empty for a server.
+    pub name: String,
+    /// The capability label that names this request.
+    pub label: String,
+    /// Whether the persona has a `capabilities` block at all.
+    pub has_capabilities: bool,
+    /// The first label of `capabilities.allow` that covers this request.
+    pub matched_allow: Option<String>,
+    /// The first label of `capabilities.require_approval` that covers this request.
+    pub matched_approval: Option<String>,
+    /// Whether the server's `trust` block names this tool for automatic approval.
+    pub auto_approved: bool,
+    /// Whether the server is marked `trust.host_escape`.
+    pub host_escape: bool,
+    /// `sha256:…` of the definition at hand.
+    pub digest: Option<String>,
+    /// How that definition compares with its pin.
+    pub pin: PinState,
+    /// How the whole surface compares with `trust.pinned_tool_hash`.
+    pub surface_pin: PinState,
+    /// The `readOnlyHint` annotation, a claim of the server's.
+    pub read_only_hint: Option<bool>,
+    /// The `destructiveHint` annotation, a claim of the server's.
+    pub destructive_hint: Option<bool>,
+    /// The definition of the tool, prompt or resource.
+    pub definition: Option<Document>,
+    /// What the hook is about: the arguments, the result, the plan, the question.
+    pub document: Option<Document>,
+}
+
+/// The ten moments at which a policy can be asked (design.md 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Hook {
+    /// Before a server is installed.
+    Install,
+    /// Before a server is connected to.
+    Connect,
+    /// About everything that a client would see, in batches.
+    List,
+    /// Before a tool is called.
+    Call,
+    /// Before a resource is read.
+    Read,
+    /// Before a prompt is rendered.
+    Prompt,
+    /// Before a resource is subscribed to.
+    Subscribe,
+    /// Before an argument is completed.
+    Complete,
+    /// Before a server's question reaches a person.
+    Elicit,
+    /// Before a result reaches the client.
+    Result,
+}
+
+impl Hook {
+    /// Every hook, in the order of the WIT world.
+    pub const ALL: [Hook; 10] = [
+        Hook::Install,
+        Hook::Connect,
+        Hook::List,
+        Hook::Call,
+        Hook::Read,
+        Hook::Prompt,
+        Hook::Subscribe,
+        Hook::Complete,
+        Hook::Elicit,
+        Hook::Result,
+    ];
+
+    /// The word for it in messages and audit rows, as `call`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Hook::Install => "install",
+            Hook::Connect => "connect",
+            Hook::List => "list",
+            Hook::Call => "call",
+            Hook::Read => "read",
+            Hook::Prompt => "prompt",
+            Hook::Subscribe => "subscribe",
+            Hook::Complete => "complete",
+            Hook::Elicit => "elicit",
+            Hook::Result => "result",
+        }
+    }
+
+    /// Whether a policy may redact here: only what is shown to a client can be shown changed.
+    pub fn may_redact(self) -> bool {
+        matches!(self, Hook::List | Hook::Result)
+    }
+
+    /// Position in [`Hook::ALL`], for tables that are indexed by hook.
+    pub(crate) fn position(self) -> usize {
+        Self::ALL.iter().position(|other| *other == self).unwrap_or(0)
+    }
+}
+
+/// What stands behind one `request` handle: the facts, shared with the gateway and other plugins.
+pub type SharedFacts = Arc<Facts>;
