@@ -1,1 +1,18 @@
-//! Secrets, private atomic files, locks, clocks and escaped display: nothing of MCP.
+//! The ground floor: secrets, private atomic files, cross-process locks, clocks and escaped display.
+//!
+//! Nothing here knows MCP, a network or a plugin. Everything is synchronous and bounded by the
+//! size of its input. Two modules face hostile text: [`hidden`] finds characters that a person
+//! does not see, [`display`] makes any text safe to show on a terminal or in a log line.
+
+pub mod clock;
+pub mod display;
+pub mod files;
+pub mod hidden;
+pub mod lock;
+mod random;
+mod secret;
+mod sys;
+
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use random::random_hex;
+pub use secret::Secret;

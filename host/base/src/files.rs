@@ -1,0 +1,93 @@
+//! Files that only their owner reads, written so that a reader sees the old or the new content.
+//!
+//! A file is written beside its target under an unguessable name with mode 0600, flushed to the
+//! disk and renamed over it; a symbolic link at the target is replaced, not followed. Directories
+//! made here have mode 0700. On a platform without Unix modes the directory's own access list is
+//! what protects the files.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::{random_hex, sys};
+
+/// Writes `bytes` to `path` in one step with mode 0600, making missing directories with mode 0700.
+///
+/// On any error the old content stands and the temporary file is gone.
+pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let name = path.file_name().ok_or_else(|| {
+        io::Error::new(io::ErrorKind::InvalidInput, format!("`{}` names no file", path.display()))
+    })?;
+    let directory = parent_of(path);
+    if !directory.is_dir() {
+        create_private_dir(directory)?;
+    }
+    let mut temporary_name = std::ffi::OsString::from(".");
+    temporary_name.push(name);
+    temporary_name.push(format!(".{}.tmp", random_hex(8)));
+    let mut temporary = Temporary { path: directory.join(temporary_name), became_real: false };
+    let mut file = sys::create_new_private(&temporary.path)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    drop(file);
+    fs::rename(&temporary.path, path)?;
+    temporary.became_real = true;
+    sys::sync_directory(directory)
+}
+
+/// Opens `path` for appending, making it with mode 0600 where it does not exist. For logs and lock files.
+pub fn open_private_append(path: &Path) -> io::Result<File> {
+    sys::open_append_private(path)
+}
+
+/// Makes `path` and what is missing above it, each with mode 0700. An existing directory at `path`
+/// itself must belong to this user, and loses the access of group and others.
+///
+/// # Errors
+/// `PermissionDenied` if the directory belongs to somebody else, `NotADirectory` if it is none.
+pub fn create_private_dir(path: &Path) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(found) if !found.is_dir() => Err(io::Error::new(
+            io::ErrorKind::NotADirectory,
+            format!("`{}` exists and is not a directory", path.display()),
+        )),
+        Ok(found) => sys::make_private(path, &found),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => sys::create_dirs_private(path),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether somebody else than this user (and the superuser) can change the file at `path`: by its
+/// mode, by owning it, or by replacing it in a directory that everybody writes.
+///
+/// A link is followed, and the file it leads to is judged. On a platform without Unix modes the
+/// answer is `false`.
+pub fn is_writable_by_others(path: &Path) -> io::Result<bool> {
+    let real = fs::canonicalize(path)?;
+    sys::is_writable_by_others(&real, parent_of(&real))
+}
+
+fn parent_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// A temporary file that goes away unless it became the real one.
+struct Temporary {
+    path: PathBuf,
+    became_real: bool,
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if !self.became_real {
+            // The error that brought us here is the one to report.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

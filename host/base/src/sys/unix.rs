@@ -1,0 +1,57 @@
+//! Modes, owners and directory flushes on Unix.
+
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
+
+const PRIVATE_FILE: u32 = 0o600;
+const PRIVATE_DIR: u32 = 0o700;
+const GROUP_OR_OTHERS: u32 = 0o077;
+const GROUP_OR_OTHERS_WRITE: u32 = 0o022;
+const OTHERS_WRITE: u32 = 0o002;
+const STICKY: u32 = 0o1000;
+
+pub(crate) fn create_new_private(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(PRIVATE_FILE).open(path)
+}
+
+pub(crate) fn open_append_private(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).append(true).create(true).mode(PRIVATE_FILE).open(path)
+}
+
+pub(crate) fn create_dirs_private(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(PRIVATE_DIR).create(path)
+}
+
+pub(crate) fn make_private(path: &Path, found: &Metadata) -> io::Result<()> {
+    if found.uid() != effective_user() {
+        return Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            format!("`{}` belongs to another user", path.display()),
+        ));
+    }
+    if found.mode() & GROUP_OR_OTHERS == 0 {
+        return Ok(());
+    }
+    fs::set_permissions(path, Permissions::from_mode(found.mode() & PRIVATE_DIR))
+}
+
+/// Makes a rename survive a power cut.
+pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+pub(crate) fn is_writable_by_others(file: &Path, directory: &Path) -> io::Result<bool> {
+    let found = fs::metadata(file)?;
+    let above = fs::metadata(directory)?;
+    let foreign = |owner: u32| owner != effective_user() && owner != 0;
+    Ok(found.mode() & GROUP_OR_OTHERS_WRITE != 0
+        || foreign(found.uid())
+        || foreign(above.uid())
+        || above.mode() & OTHERS_WRITE != 0 && above.mode() & STICKY == 0)
+}
+
+fn effective_user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
