@@ -1,0 +1,169 @@
+//! One request that the backend answers: listing tools, or calling one.
+//!
+//! **Contract.** [`respond`] ends when the backend does, gives an outcome in the caller's era, and calls
+//! `progress` for each step in between, with the client's own token put back (PR-13): a token that one
+//! client chose never leaves this crate, so two clients that chose the same cannot meet.
+//!
+//! **Bounds.** Progress is advisory. It waits in a short queue and is dropped when the client does not
+//! keep up; the outcome is never dropped.
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use toolgate_wire::envelope::{self, Era};
+use toolgate_wire::{ErrorObject, Id, Notification, Outcome, Request, codes, edit};
+
+use crate::backend::{Backend, Call, Caller, Progress, ToolPage};
+use crate::{modern, reply};
+
+/// Steps of one call that may wait for this crate to take them.
+const PROGRESS_QUEUE: usize = 32;
+
+/// Takes a finished notification; must not block.
+pub(crate) type ProgressSink<'a> = &'a (dyn Fn(String) + Send + Sync);
+
+/// Answers one request of either era, except those that open or change a session.
+pub(crate) async fn respond(
+    backend: &Arc<dyn Backend>,
+    caller: &Caller,
+    request: Request,
+    cancel: &CancellationToken,
+    progress: ProgressSink<'_>,
+) -> Outcome {
+    let era = caller.era;
+    let outcome = match (era, request.method.as_str()) {
+        (Era::Legacy, "ping") => reply::raw("{}".to_owned()).into_outcome(),
+        (Era::Modern, "server/discover") => discover(backend, caller).await.into_outcome(),
+        (_, "tools/list") => list_tools(backend, caller, request.params.as_deref()).await.into_outcome(),
+        (_, "tools/call") => call_tool(backend, caller, request, cancel, progress).await,
+        (_, method) => Outcome::Error(reply::unknown_method(method)),
+    };
+    reply::dress(era, outcome)
+}
+
+async fn discover(backend: &Arc<dyn Backend>, caller: &Caller) -> Result<Box<RawValue>, ErrorObject> {
+    modern::discover_result(backend.instructions(caller).await)
+}
+
+async fn list_tools(
+    backend: &Arc<dyn Backend>,
+    caller: &Caller,
+    params: Option<&RawValue>,
+) -> Result<Box<RawValue>, ErrorObject> {
+    let cursor = match params.and_then(|raw| edit::get(raw.get(), "/cursor")) {
+        None => None,
+        Some(text) => Some(edit::string(text).ok_or_else(|| {
+            ErrorObject::new(
+                codes::INVALID_PARAMS,
+                "params.cursor is not a string; use a nextCursor as it was given",
+            )
+        })?),
+    };
+    let page = backend.list_tools(caller, cursor.as_deref()).await?;
+    reply::raw(page_text(&page, caller.era))
+}
+
+/// The page's tools stay the text they are.
+fn page_text(page: &ToolPage, era: Era) -> String {
+    let size: usize = page.tools.iter().map(|tool| tool.get().len() + 1).sum();
+    let mut text = String::with_capacity(size + 128);
+    text.push_str(r#"{"tools":["#);
+    for (index, tool) in page.tools.iter().enumerate() {
+        if index > 0 {
+            text.push(',');
+        }
+        text.push_str(tool.get());
+    }
+    text.push(']');
+    if let Some(cursor) = &page.next_cursor {
+        text.push_str(r#","nextCursor":"#);
+        text.push_str(&serde_json::Value::from(cursor.as_str()).to_string());
+    }
+    if era == Era::Modern {
+        text.push_str(&modern::list_members());
+    }
+    text.push('}');
+    text
+}
+
+async fn call_tool(
+    backend: &Arc<dyn Backend>,
+    caller: &Caller,
+    request: Request,
+    cancel: &CancellationToken,
+    progress: ProgressSink<'_>,
+) -> Outcome {
+    let token = progress_token(request.params.as_deref());
+    let params = match neutral_params(request.params.as_deref()) {
+        Ok(params) => params,
+        Err(error) => return Outcome::Error(error),
+    };
+    let (steps, mut arriving) = mpsc::channel(PROGRESS_QUEUE);
+    let call = Call {
+        request_id: request.id,
+        params,
+        progress: token.is_some().then_some(steps),
+        cancel: cancel.clone(),
+        timeout: None,
+    };
+    let tell = |step: Progress| {
+        if let Some(text) = token.as_ref().and_then(|token| progress_text(&step, token)) {
+            progress(text);
+        }
+    };
+    let running = backend.call_tool(caller, call);
+    tokio::pin!(running);
+    loop {
+        tokio::select! {
+            biased;
+            Some(step) = arriving.recv() => tell(step),
+            outcome = &mut running => {
+                while let Ok(step) = arriving.try_recv() {
+                    tell(step);
+                }
+                return outcome;
+            }
+        }
+    }
+}
+
+/// The parameters without what belongs to this connection: the era's envelope and the client's token.
+fn neutral_params(params: Option<&RawValue>) -> Result<Box<RawValue>, ErrorObject> {
+    let invalid = |text: &str| ErrorObject::new(codes::INVALID_PARAMS, text);
+    let Some(params) = params.map(RawValue::get) else {
+        return Err(invalid("tools/call needs params with the name of a tool"));
+    };
+    if edit::get(params, "/name").and_then(edit::string).is_none() {
+        return Err(invalid("tools/call needs params.name, a string"));
+    }
+    reply::raw(envelope::remove_progress_token(&envelope::strip_modern_meta(params)))
+}
+
+/// The client's token as it wrote it: a string or an integer; anything else asks for nothing.
+fn progress_token(params: Option<&RawValue>) -> Option<String> {
+    let token = envelope::progress_token(params?.get())?;
+    // A token has the types of an id.
+    Id::from_json(token).map(|_| token.to_owned())
+}
+
+fn progress_text(step: &Progress, token: &str) -> Option<String> {
+    let params = envelope::set_progress_token(Some(step.params.get()), token);
+    let params = RawValue::from_string(params).ok()?;
+    Some(Notification::new("notifications/progress", Some(params)).to_text())
+}
+
+/// Both shapes of a result in one word.
+trait IntoOutcome {
+    fn into_outcome(self) -> Outcome;
+}
+
+impl IntoOutcome for Result<Box<RawValue>, ErrorObject> {
+    fn into_outcome(self) -> Outcome {
+        match self {
+            Ok(result) => Outcome::Result(result),
+            Err(error) => Outcome::Error(error),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What a client says about itself, held against what its credential says.
+//!
+//! **Threat.** An agent that can choose its persona by writing a key is an agent without a persona. So
+//! persona and lane come from the credential (or from the process's own arguments); a header or a
+//! `_meta` key that disagrees is refused, one that agrees is allowed and changes nothing. Run and thread
+//! ids are kept for the audit log as claims, bounded and without control characters.
+
+use serde_json::value::RawValue;
+use toolgate_wire::{ErrorObject, codes, edit};
+
+/// Longest id a client may claim, in bytes.
+const MAX_CLAIM: usize = 256;
+
+/// The keys a client may use, in `_meta` of a request.
+mod meta_key {
+    pub(super) const PERSONA: &str = "/_meta/toolgate~1persona";
+    pub(super) const LANE: &str = "/_meta/toolgate~1lane";
+    pub(super) const RUN: &str = "/_meta/toolgate~1run_id";
+    pub(super) const THREAD: &str = "/_meta/toolgate~1thread_id";
+}
+
+/// The same as headers of an HTTP request.
+pub(crate) mod header {
+    /// Must agree with the token.
+    pub(crate) const PERSONA: &str = "x-toolgate-persona";
+    /// Must agree with the token.
+    pub(crate) const LANE: &str = "x-toolgate-lane";
+    /// Claimed, for the audit log.
+    pub(crate) const RUN: &str = "x-toolgate-run-id";
+    /// Claimed, for the audit log and to tell the threads of one credential apart.
+    pub(crate) const THREAD: &str = "x-toolgate-thread-id";
+}
+
+/// What a client claims.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Claims {
+    /// As whom it says it acts.
+    pub(crate) persona: Option<String>,
+    /// In which lane.
+    pub(crate) lane: Option<String>,
+    /// In which run.
+    pub(crate) run_id: Option<String>,
+    /// In which thread.
+    pub(crate) thread_id: Option<String>,
+}
+
+impl Claims {
+    /// The claims in a request's `_meta`.
+    pub(crate) fn of_params(params: Option<&RawValue>) -> Result<Self, ErrorObject> {
+        let Some(params) = params.map(RawValue::get) else { return Ok(Self::default()) };
+        // The keys share a word, so most requests are done after one search of the text; a key may also
+        // be written with escapes.
+        if !params.contains("toolgate") && !params.contains("\\u") {
+            return Ok(Self::default());
+        }
+        let read = |pointer: &str| match edit::get(params, pointer) {
+            None => Ok(None),
+            Some(value) => match edit::string(value) {
+                Some(text) => checked(pointer, text).map(Some),
+                None => Err(refused(pointer, "is not a string")),
+            },
+        };
+        Ok(Self {
+            persona: read(meta_key::PERSONA)?,
+            lane: read(meta_key::LANE)?,
+            run_id: read(meta_key::RUN)?,
+            thread_id: read(meta_key::THREAD)?,
+        })
+    }
+
+    /// The claims in headers.
+    pub(crate) fn of_headers(headers: &http::HeaderMap) -> Result<Self, ErrorObject> {
+        let read = |name: &str| match headers.get(name) {
+            None => Ok(None),
+            Some(value) => match value.to_str() {
+                Ok(text) => checked(name, text.to_owned()).map(Some),
+                Err(_) => Err(refused(name, "has bytes that are not visible ASCII")),
+            },
+        };
+        Ok(Self {
+            persona: read(header::PERSONA)?,
+            lane: read(header::LANE)?,
+            run_id: read(header::RUN)?,
+            thread_id: read(header::THREAD)?,
+        })
+    }
+
+    /// Refuses a claim that the credential does not bear out.
+    pub(crate) fn agree(&self, persona: &str, lane: &str) -> Result<(), ErrorObject> {
+        let disagrees =
+            |claim: &Option<String>, truth: &str| claim.as_deref().is_some_and(|claim| claim != truth);
+        if disagrees(&self.persona, persona) {
+            return Err(refused("persona", "is not the persona of this credential"));
+        }
+        if disagrees(&self.lane, lane) {
+            return Err(refused("lane", "is not the lane of this credential"));
+        }
+        Ok(())
+    }
+
+    /// These claims, and where they are silent, the others.
+    pub(crate) fn or(self, other: &Self) -> Self {
+        Self {
+            persona: self.persona.or_else(|| other.persona.clone()),
+            lane: self.lane.or_else(|| other.lane.clone()),
+            run_id: self.run_id.or_else(|| other.run_id.clone()),
+            thread_id: self.thread_id.or_else(|| other.thread_id.clone()),
+        }
+    }
+}
+
+fn checked(name: &str, text: String) -> Result<String, ErrorObject> {
+    if text.len() > MAX_CLAIM {
+        return Err(refused(name, "is longer than 256 bytes"));
+    }
+    if text.chars().any(char::is_control) {
+        return Err(refused(name, "has control characters"));
+    }
+    Ok(text)
+}
+
+/// The error says which claim, never the true value: that is not the client's to learn by guessing.
+fn refused(name: &str, why: &str) -> ErrorObject {
+    ErrorObject::new(codes::INVALID_REQUEST, format!("claim refused: {name} {why}; leave it out"))
+}
+
+#[cfg(test)]
+mod tests;

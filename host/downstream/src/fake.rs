@@ -1,0 +1,114 @@
+//! A backend for tests that remembers what reached it.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio::sync::broadcast;
+use toolgate_wire::{ErrorObject, Outcome, edit};
+
+use crate::backend::{Backend, Call, Caller, Change, Progress, ToolPage};
+
+/// Shared by its clones, so that a test keeps one and hands the other to a front door.
+#[derive(Clone)]
+pub(crate) struct Fake(Arc<Inner>);
+
+struct Inner {
+    calls: Mutex<Vec<(Caller, String)>>,
+    cancelled: Mutex<Vec<String>>,
+    changes: broadcast::Sender<Change>,
+}
+
+impl Fake {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Inner {
+            calls: Mutex::default(),
+            cancelled: Mutex::default(),
+            changes: broadcast::channel(16).0,
+        }))
+    }
+
+    /// The calls that came through, with their params.
+    pub(crate) fn calls(&self) -> Vec<(Caller, String)> {
+        self.0.calls.lock().unwrap().clone()
+    }
+
+    /// The tools whose calls were cancelled while they ran.
+    pub(crate) fn cancelled(&self) -> Vec<String> {
+        self.0.cancelled.lock().unwrap().clone()
+    }
+
+    /// Something changed, `times` times.
+    pub(crate) fn change(&self, times: usize) {
+        for _ in 0..times {
+            let _ = self.0.changes.send(Change::Tools);
+        }
+    }
+}
+
+pub(crate) fn raw(text: &str) -> Box<RawValue> {
+    RawValue::from_string(text.to_owned()).unwrap()
+}
+
+fn text_result(text: &str) -> Outcome {
+    Outcome::Result(raw(&json!({ "content": [{ "type": "text", "text": text }] }).to_string()))
+}
+
+#[async_trait]
+impl Backend for Fake {
+    async fn list_tools(&self, caller: &Caller, cursor: Option<&str>) -> Result<ToolPage, ErrorObject> {
+        match cursor {
+            None => Ok(ToolPage {
+                tools: vec![raw(r#"{"name":"echo","inputSchema":{"type":"object"},"x-vendor":1}"#)],
+                next_cursor: Some("2".into()),
+            }),
+            Some("2") => Ok(ToolPage {
+                tools: vec![raw(&format!(
+                    r#"{{"name":"of_{}","inputSchema":{{"type":"object"}}}}"#,
+                    caller.persona
+                ))],
+                next_cursor: None,
+            }),
+            Some(_) => Err(ErrorObject::new(-32602, "unknown cursor")),
+        }
+    }
+
+    /// `echo` answers its arguments; `slow` takes 300 ms and tells two steps; `stuck` waits to be
+    /// cancelled; `big` answers with a megabyte.
+    async fn call_tool(&self, caller: &Caller, call: Call) -> Outcome {
+        let params = call.params.get().to_owned();
+        self.0.calls.lock().unwrap().push((caller.clone(), params.clone()));
+        let name = edit::get(&params, "/name").and_then(edit::string).unwrap();
+        match name.as_str() {
+            "echo" => text_result(edit::get(&params, "/arguments").unwrap_or("none")),
+            "slow" => {
+                for step in 1..=2 {
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    if let Some(progress) = &call.progress {
+                        let params = raw(&format!(r#"{{"progressToken":"ours","progress":{step}}}"#));
+                        progress.send(Progress { params }).await.unwrap();
+                    }
+                }
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                text_result(edit::get(&params, "/arguments").unwrap_or("none"))
+            }
+            "stuck" => {
+                call.cancel.cancelled().await;
+                self.0.cancelled.lock().unwrap().push(name);
+                text_result("cancelled")
+            }
+            "big" => text_result(&"x".repeat(1 << 20)),
+            _ => Outcome::Error(ErrorObject::new(-32602, "unknown tool")),
+        }
+    }
+
+    async fn instructions(&self, caller: &Caller) -> Option<String> {
+        Some(format!("for {}", caller.persona))
+    }
+
+    fn changes(&self) -> broadcast::Receiver<Change> {
+        self.0.changes.subscribe()
+    }
+}

@@ -1,0 +1,140 @@
+//! One request on its connection: answered as JSON if it is quick and quiet, as a stream otherwise.
+//!
+//! **Contract.** The form is chosen when it must be: at the first step of progress, or when the call has
+//! lasted `stream_after`. Until then nothing is sent, so that a quick error keeps its own status. The
+//! request runs in a task of its own; a client that closes its connection cancels it through the guard,
+//! and the backend still finishes its bookkeeping.
+//!
+//! The same holds for the initialize era, where the specification would let a call go on after its
+//! connection broke: no events are kept for a later connection, so nobody could ever read the reply, and
+//! a call that waits for a person must not run for a caller that has gone.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use tokio::sync::mpsc;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use toolgate_wire::Request;
+use toolgate_wire::envelope::Era;
+
+use super::Shared;
+use super::answer::{self, Reply};
+use super::body::Accepts;
+use super::stream::{self, Item};
+use crate::backend::Caller;
+use crate::running::Ticket;
+use crate::{call, reply};
+
+/// What a running request has to tell.
+enum Event {
+    Step(String),
+    /// The reply and its status; no reply if the request was cancelled.
+    Done(StatusCode, Option<String>),
+}
+
+/// Runs a request and answers it in a form its client reads.
+///
+/// `ticket` is the place of a legacy request among those of its session.
+pub(super) async fn run(
+    shared: &Arc<Shared>,
+    caller: Caller,
+    request: Request,
+    accepts: Accepts,
+    ticket: Option<Ticket>,
+) -> Reply {
+    let cancel = cancel_token(shared, ticket.as_ref());
+    let guard = cancel.clone().drop_guard();
+    let (events, mut told) = mpsc::channel(stream::QUEUE);
+    shared.tasks.spawn(work(Arc::clone(shared), caller, request, cancel, ticket, events));
+    let patience = tokio::time::sleep(shared.options.stream_after);
+    tokio::pin!(patience);
+    loop {
+        tokio::select! {
+            biased;
+            event = told.recv() => match event {
+                Some(Event::Step(step)) if accepts.events => {
+                    return as_stream(shared, Some(Item::Message(step)), told, guard);
+                }
+                Some(Event::Step(_)) => {}
+                Some(Event::Done(status, reply)) => return at_once(status, reply, accepts),
+                None => return fault(),
+            },
+            () = &mut patience, if accepts.events => return as_stream(shared, None, told, guard),
+        }
+    }
+}
+
+/// Runs a request without anybody to tell its steps to; `None` if it was cancelled.
+pub(super) async fn run_quietly(
+    shared: &Arc<Shared>,
+    caller: Caller,
+    request: Request,
+    ticket: Ticket,
+) -> Option<String> {
+    let cancel = cancel_token(shared, Some(&ticket));
+    let _guard = cancel.clone().drop_guard();
+    let (events, mut told) = mpsc::channel(stream::QUEUE);
+    shared.tasks.spawn(work(Arc::clone(shared), caller, request, cancel, Some(ticket), events));
+    loop {
+        match told.recv().await? {
+            Event::Step(_) => {}
+            Event::Done(_, reply) => return reply,
+        }
+    }
+}
+
+/// A finished reply in the form its client reads.
+pub(super) fn at_once(status: StatusCode, reply: Option<String>, accepts: Accepts) -> Reply {
+    match reply {
+        Some(text) if accepts.json => answer::json(status, text),
+        None if !accepts.events => answer::empty(StatusCode::NO_CONTENT),
+        reply => answer::events(stream::single(reply)),
+    }
+}
+
+/// A legacy request has a token in its session, a modern one only its connection.
+fn cancel_token(shared: &Shared, ticket: Option<&Ticket>) -> CancellationToken {
+    ticket.map_or_else(|| shared.calls.child_token(), |ticket| ticket.cancelled().clone())
+}
+
+async fn work(
+    shared: Arc<Shared>,
+    caller: Caller,
+    request: Request,
+    cancel: CancellationToken,
+    ticket: Option<Ticket>,
+    events: mpsc::Sender<Event>,
+) {
+    let id = request.id.clone();
+    // Progress may be lost, so it never waits for a client that reads slowly.
+    let progress = |step: String| drop(events.try_send(Event::Step(step)));
+    let outcome = call::respond(&shared.backend, &caller, request, &cancel, &progress).await;
+    let status = if caller.era == Era::Modern { answer::modern_status(&outcome) } else { StatusCode::OK };
+    let wanted = ticket.is_none_or(Ticket::finish);
+    let text = wanted.then(|| reply::response(Some(&id), outcome));
+    drop(events.send(Event::Done(status, text)).await);
+}
+
+fn as_stream(shared: &Shared, first: Option<Item>, told: mpsc::Receiver<Event>, guard: DropGuard) -> Reply {
+    let (items, queue) = mpsc::channel(stream::QUEUE);
+    shared.tasks.spawn(forward(told, items));
+    answer::events(stream::body(first, queue, shared.options.keep_alive, Some(guard)))
+}
+
+async fn forward(mut told: mpsc::Receiver<Event>, items: mpsc::Sender<Item>) {
+    while let Some(event) = told.recv().await {
+        let item = match event {
+            Event::Step(step) => Item::Message(step),
+            Event::Done(_, reply) => Item::Last(reply),
+        };
+        if items.send(item).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The task that should have answered is gone, which only a defect of ours explains.
+fn fault() -> Reply {
+    let error = reply::internal("a request ended without an answer");
+    answer::error(StatusCode::INTERNAL_SERVER_ERROR, None, error)
+}

@@ -1,0 +1,109 @@
+//! The stateless era over HTTP: every request stands alone, and closing its connection cancels it.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use http::request::Parts;
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+use toolgate_wire::envelope::Era;
+use toolgate_wire::{ErrorObject, Id, Outcome, Request, headers};
+
+use super::Shared;
+use super::admit::Admitted;
+use super::answer::{self, Reply};
+use super::body::Accepts;
+use super::exchange;
+use super::stream::{self, Item};
+use crate::caller::Claims;
+use crate::changes::ListChanges;
+use crate::modern::Filter;
+use crate::{modern, reply};
+
+/// Answers one request whose envelope has been checked.
+pub(super) async fn request(
+    shared: &Arc<Shared>,
+    parts: &Parts,
+    admitted: &Admitted,
+    accepts: Accepts,
+    request: Request,
+) -> Reply {
+    if let Err(error) = check_headers(parts, &request) {
+        return answer::error(StatusCode::BAD_REQUEST, Some(&request.id), error);
+    }
+    let claims = Claims::of_params(request.params.as_deref()).and_then(|claims| {
+        claims.agree(&admitted.credential.persona, &admitted.credential.lane)?;
+        Ok(claims.or(&admitted.claims))
+    });
+    let claims = match claims {
+        Ok(claims) => claims,
+        Err(error) => return answer::error(StatusCode::FORBIDDEN, Some(&request.id), error),
+    };
+    if request.method == "subscriptions/listen" {
+        return listen(shared, admitted, accepts, &request.id, request.params.as_deref());
+    }
+    // Grants never cross credentials: the thread only tells the conversations of one credential apart.
+    let thread = claims.thread_id.as_deref().unwrap_or_default();
+    let session = format!("http:{}:{thread}", admitted.credential.id);
+    exchange::run(shared, admitted.caller(session, Era::Modern, claims), request, accepts, None).await
+}
+
+/// What intermediaries read in the headers must be what the body says.
+fn check_headers(parts: &Parts, request: &Request) -> Result<(), ErrorObject> {
+    let get = |name: &str| {
+        let mut values = parts.headers.get_all(name).iter();
+        let first = values.next()?.to_str().ok()?.to_owned();
+        values.next().is_none().then_some(first)
+    };
+    let params = request.params.as_deref().map(RawValue::get);
+    headers::check(&request.method, params, &get).map_err(|mismatch| mismatch.to_error_object())
+}
+
+fn listen(
+    shared: &Arc<Shared>,
+    admitted: &Admitted,
+    accepts: Accepts,
+    id: &Id,
+    params: Option<&RawValue>,
+) -> Reply {
+    let filter = match modern::filter(params) {
+        Ok(filter) => filter,
+        Err(error) => return answer::error(StatusCode::BAD_REQUEST, Some(id), error),
+    };
+    if !accepts.events {
+        return answer::refuse(StatusCode::NOT_ACCEPTABLE, "a subscription is text/event-stream; accept it");
+    }
+    let (items, queue) = mpsc::channel(stream::QUEUE);
+    let changes = ListChanges::new(shared.backend.changes());
+    let first = Item::Message(modern::acknowledged(id, filter));
+    shared.tasks.spawn(tell(Arc::clone(shared), admitted.clone(), id.clone(), filter, changes, items));
+    answer::events(stream::body(Some(first), queue, shared.options.keep_alive, None))
+}
+
+/// Feeds a subscription until the client closes it, its token ends, or the server stops; the last two
+/// end it with a result, so that the client knows that it was no accident.
+async fn tell(
+    shared: Arc<Shared>,
+    admitted: Admitted,
+    id: Id,
+    filter: Filter,
+    mut changes: ListChanges,
+    items: mpsc::Sender<Item>,
+) {
+    loop {
+        tokio::select! {
+            () = items.closed() => return,
+            () = shared.options.shutdown.cancelled() => break,
+            () = admitted.revoked(&shared) => break,
+            more = changes.next(), if filter.tools => if !more { break },
+        }
+        if items.send(Item::Message(modern::tools_changed(&id))).await.is_err() {
+            return;
+        }
+    }
+    let outcome = match modern::listen_result(&id) {
+        Ok(result) => reply::dress(Era::Modern, Outcome::Result(result)),
+        Err(error) => Outcome::Error(error),
+    };
+    drop(items.send(Item::Last(Some(reply::response(Some(&id), outcome)))).await);
+}

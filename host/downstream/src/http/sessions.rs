@@ -1,0 +1,183 @@
+//! Sessions of the initialize era over HTTP.
+//!
+//! **Contract.** A session id is 256 random bits, told once, and works only together with the credential
+//! and the endpoint it was made with; for everybody else it does not exist (404, which tells nothing).
+//!
+//! **Bounds.** There are at most `max_sessions`. A session that is idle (no request runs, no stream is
+//! open) for `session_idle` ends by itself.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::admit::Admitted;
+use crate::options::HttpOptions;
+use crate::running::Running;
+
+/// Pause between two searches for idle sessions, at most.
+const REAP: Duration = Duration::from_secs(30);
+
+/// All sessions of one listener.
+pub(super) struct Sessions {
+    max: usize,
+    idle: Duration,
+    max_running: usize,
+    table: Mutex<HashMap<String, Arc<Session>>>,
+}
+
+/// One client after its handshake.
+pub(super) struct Session {
+    /// The id the client was told: half of a credential, never logged.
+    pub(super) id: String,
+    /// The name under which grants and audit rows know the session.
+    pub(super) name: String,
+    /// The revision both sides speak.
+    pub(super) version: &'static str,
+    /// What runs now.
+    pub(super) running: Arc<Running>,
+    /// Ends with the session; parent of its calls and streams.
+    pub(super) end: CancellationToken,
+    credential: String,
+    persona: String,
+    server_only: Option<String>,
+    state: Mutex<State>,
+}
+
+struct State {
+    used: Instant,
+    /// The one stream for changes; a new one takes the place of the old.
+    stream: Option<CancellationToken>,
+}
+
+/// There is no place for another session.
+#[derive(Debug)]
+pub(super) struct Full {
+    /// How many there are.
+    pub(super) max: usize,
+}
+
+impl Sessions {
+    pub(super) fn new(options: &HttpOptions) -> Self {
+        Self {
+            max: options.max_sessions,
+            idle: options.session_idle,
+            max_running: options.max_running,
+            table: Mutex::default(),
+        }
+    }
+
+    /// Makes a session for whoever was admitted.
+    pub(super) fn create(&self, admitted: &Admitted, version: &'static str) -> Result<Arc<Session>, Full> {
+        let mut table = self.lock();
+        if table.len() >= self.max {
+            reap(&mut table, self.idle);
+        }
+        if table.len() >= self.max {
+            return Err(Full { max: self.max });
+        }
+        let session = Arc::new(Session {
+            id: toolgate_base::random_hex(32),
+            name: format!("http:{}", toolgate_base::random_hex(8)),
+            version,
+            running: Running::new(self.max_running),
+            end: CancellationToken::new(),
+            credential: admitted.credential.id.clone(),
+            persona: admitted.credential.persona.clone(),
+            server_only: admitted.server_only.clone(),
+            state: Mutex::new(State { used: Instant::now(), stream: None }),
+        });
+        table.insert(session.id.clone(), Arc::clone(&session));
+        Ok(session)
+    }
+
+    /// The session with this id, if it is this caller's own.
+    pub(super) fn find(&self, id: &str, admitted: &Admitted) -> Option<Arc<Session>> {
+        let session = self.lock().get(id).cloned()?;
+        if !session.belongs_to(admitted) {
+            tracing::warn!(session = session.name, "a session id came with another credential or endpoint");
+            return None;
+        }
+        session.state().used = Instant::now();
+        Some(session)
+    }
+
+    /// Ends a session: its calls are cancelled and its stream closes.
+    pub(super) fn end(&self, session: &Session) {
+        self.lock().remove(&session.id);
+        session.stop();
+    }
+
+    /// Ends all of them.
+    pub(super) fn end_all(&self) {
+        for session in std::mem::take(&mut *self.lock()).into_values() {
+            session.stop();
+        }
+    }
+
+    /// Looks for idle sessions again and again; never returns.
+    pub(super) async fn reap_forever(&self) {
+        let pause = (self.idle / 4).clamp(Duration::from_millis(20), REAP);
+        loop {
+            tokio::time::sleep(pause).await;
+            reap(&mut self.lock(), self.idle);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Session {
+    /// Opens the stream for changes and closes the one before: a client that lost its connection comes
+    /// back before the loss is noticed here.
+    pub(super) fn open_stream(&self) -> CancellationToken {
+        let token = self.end.child_token();
+        let old = self.state().stream.replace(token.clone());
+        if let Some(old) = old {
+            old.cancel();
+        }
+        token
+    }
+
+    /// Tells that a stream has closed, from which the session counts as idle.
+    pub(super) fn stream_closed(&self, stream: &CancellationToken) {
+        stream.cancel();
+        self.state().used = Instant::now();
+    }
+
+    fn belongs_to(&self, admitted: &Admitted) -> bool {
+        self.credential == admitted.credential.id
+            && self.persona == admitted.credential.persona
+            && self.server_only == admitted.server_only
+    }
+
+    fn is_idle(&self, limit: Duration) -> bool {
+        let state = self.state();
+        let streaming = state.stream.as_ref().is_some_and(|stream| !stream.is_cancelled());
+        !streaming && self.running.is_empty() && state.used.elapsed() >= limit
+    }
+
+    fn stop(&self) {
+        self.running.cancel_all();
+        self.end.cancel();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn reap(table: &mut HashMap<String, Arc<Session>>, idle: Duration) {
+    table.retain(|_, session| {
+        let keep = !session.is_idle(idle);
+        if !keep {
+            tracing::info!(session = session.name, "an idle session ends");
+            session.stop();
+        }
+        keep
+    });
+}

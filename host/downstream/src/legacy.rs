@@ -1,0 +1,55 @@
+//! What only the initialize era has: the handshake, and batches in the one revision that had them.
+
+use serde_json::json;
+use serde_json::value::RawValue;
+use toolgate_wire::envelope::LEGACY;
+use toolgate_wire::{ErrorObject, codes, edit};
+
+use crate::reply;
+
+/// The revision that allowed JSON-RPC batches; they came and went with it.
+const WITH_BATCHES: &str = "2025-03-26";
+
+/// The revision this session will speak: the client's if it is known, else the newest of this era.
+///
+/// A client that asks for a later revision learns what there is and decides by itself whether to go on
+/// (specification, lifecycle, version negotiation).
+pub(crate) fn negotiate(params: Option<&RawValue>) -> Result<&'static str, ErrorObject> {
+    let asked = params.and_then(|raw| edit::get(raw.get(), "/protocolVersion")).and_then(edit::string);
+    let Some(asked) = asked else {
+        return Err(ErrorObject::new(
+            codes::INVALID_PARAMS,
+            "initialize needs a params.protocolVersion string",
+        ));
+    };
+    Ok(LEGACY.into_iter().find(|known| *known == asked).unwrap_or_else(newest))
+}
+
+/// The newest revision of this era.
+pub(crate) fn newest() -> &'static str {
+    LEGACY.into_iter().max().unwrap_or(WITH_BATCHES)
+}
+
+/// True if a session of this revision may send a JSON array of messages.
+pub(crate) fn has_batches(version: &str) -> bool {
+    version == WITH_BATCHES
+}
+
+/// The result of `initialize`.
+pub(crate) fn initialize_result(
+    version: &str,
+    instructions: Option<String>,
+) -> Result<Box<RawValue>, ErrorObject> {
+    let mut result = json!({
+        "protocolVersion": version,
+        "capabilities": { "tools": { "listChanged": true } },
+        "serverInfo": reply::server_info(),
+    });
+    if let (Some(text), Some(object)) = (instructions, result.as_object_mut()) {
+        object.insert("instructions".to_owned(), json!(text));
+    }
+    reply::raw(result.to_string())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+//! What only the stateless era (2026-07-28) has: `_meta` on every request, discovery, subscriptions.
+
+use serde_json::json;
+use serde_json::value::RawValue;
+use toolgate_wire::envelope::{self, Era, MODERN};
+use toolgate_wire::{ErrorObject, Id, Request, codes, edit};
+
+use crate::reply;
+
+/// Methods that the earlier era never had: without `_meta` they are this era's, written wrongly.
+const ONLY_HERE: [&str; 2] = ["server/discover", "subscriptions/listen"];
+
+/// Milliseconds for which a client may keep a list. Zero, because what a caller sees changes whenever
+/// a server starts, a pin breaks or an operator edits a persona, and a stale list offers refused tools.
+const LIST_TTL_MS: u64 = 0;
+
+/// The era a request was written in, after its envelope was checked.
+///
+/// Errors are `-32602` for a missing or malformed envelope and `-32022` for a revision that is not
+/// served, with those that are (specification 2026-07-28, per-request metadata).
+pub(crate) fn era_of(request: &Request) -> Result<Era, ErrorObject> {
+    match envelope::modern_meta(request.params.as_deref()) {
+        Err(error) => Err(error.to_error_object()),
+        Ok(Some(meta)) if meta.protocol_version == MODERN => Ok(Era::Modern),
+        Ok(Some(meta)) => Err(unsupported(&meta.protocol_version)),
+        Ok(None) if ONLY_HERE.contains(&request.method.as_str()) => Err(missing_envelope()),
+        Ok(None) => Ok(Era::Legacy),
+    }
+}
+
+/// The error for a request of this era that does not say so itself.
+pub(crate) fn missing_envelope() -> ErrorObject {
+    let text = "params._meta needs io.modelcontextprotocol/protocolVersion and \
+                io.modelcontextprotocol/clientCapabilities on every request";
+    ErrorObject::new(codes::INVALID_PARAMS, text)
+}
+
+/// The error for a revision that is not served statelessly.
+pub(crate) fn unsupported(requested: &str) -> ErrorObject {
+    let mut error = ErrorObject::new(
+        codes::UNSUPPORTED_VERSION,
+        "this protocol version is not served with per-request metadata; choose one of data.supported, or send \
+         initialize for an earlier one",
+    );
+    error.data =
+        RawValue::from_string(json!({ "supported": [MODERN], "requested": requested }).to_string()).ok();
+    error
+}
+
+/// The result of `server/discover`, without the members that every result gets.
+pub(crate) fn discover_result(instructions: Option<String>) -> Result<Box<RawValue>, ErrorObject> {
+    let mut result = json!({
+        "supportedVersions": [MODERN],
+        "capabilities": { "tools": { "listChanged": true } },
+        "ttlMs": LIST_TTL_MS,
+        "cacheScope": "private",
+    });
+    if let (Some(text), Some(object)) = (instructions, result.as_object_mut()) {
+        object.insert("instructions".to_owned(), json!(text));
+    }
+    reply::raw(result.to_string())
+}
+
+/// The members that only this era's lists have, as JSON text to be appended to an object.
+pub(crate) fn list_members() -> String {
+    format!(r#","ttlMs":{LIST_TTL_MS},"cacheScope":"private""#)
+}
+
+/// What a client asked to be told of, as far as it is served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Filter {
+    /// Tell when tools changed.
+    pub(crate) tools: bool,
+}
+
+/// Reads the filter of `subscriptions/listen`. Kinds that are not served are left out, which the
+/// acknowledgement tells the client.
+pub(crate) fn filter(params: Option<&RawValue>) -> Result<Filter, ErrorObject> {
+    let invalid = |text: &str| Err(ErrorObject::new(codes::INVALID_PARAMS, text));
+    let Some(wanted) = params.and_then(|raw| edit::get(raw.get(), "/notifications")) else {
+        return invalid("subscriptions/listen needs a params.notifications object");
+    };
+    if !wanted.trim_start().starts_with('{') {
+        return invalid("params.notifications is not an object");
+    }
+    match edit::get(wanted, "/toolsListChanged").map(str::trim) {
+        Some("true") => Ok(Filter { tools: true }),
+        Some("false") | None => Ok(Filter { tools: false }),
+        Some(_) => invalid("params.notifications.toolsListChanged is not a boolean"),
+    }
+}
+
+/// The first message of a subscription.
+pub(crate) fn acknowledged(id: &Id, filter: Filter) -> String {
+    let accepted = if filter.tools { r#"{"toolsListChanged":true}"# } else { "{}" };
+    let params = format!(r#"{{"notifications":{accepted},"_meta":{}}}"#, subscription_meta(id));
+    reply::notification("notifications/subscriptions/acknowledged", Some(&params))
+}
+
+/// Tells a subscription that tools changed.
+pub(crate) fn tools_changed(id: &Id) -> String {
+    let params = format!(r#"{{"_meta":{}}}"#, subscription_meta(id));
+    reply::notification("notifications/tools/list_changed", Some(&params))
+}
+
+/// The result that ends a subscription from this side.
+pub(crate) fn listen_result(id: &Id) -> Result<Box<RawValue>, ErrorObject> {
+    reply::raw(format!(r#"{{"_meta":{}}}"#, subscription_meta(id)))
+}
+
+/// The id keeps its type: a client matches it against the id it chose.
+fn subscription_meta(id: &Id) -> String {
+    format!(r#"{{"io.modelcontextprotocol/subscriptionId":{}}}"#, reply::id_text(id))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,301 @@
+//! What one client on pipes has said and is waiting for.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use toolgate_wire::envelope::Era;
+use toolgate_wire::line::Line;
+use toolgate_wire::{ErrorObject, Id, Limits, Message, Notification, Outcome, Request, codes, edit};
+
+use super::writer::Writer;
+use crate::backend::{Backend, Caller};
+use crate::call;
+use crate::caller::Claims;
+use crate::changes::ListChanges;
+use crate::inbound::{self, Inbound, Refusal};
+use crate::options::StdioOptions;
+use crate::running::{Running, Ticket};
+use crate::{legacy, modern, reply};
+
+/// How long cancelled calls may take to notice.
+const CANCEL_WAIT: Duration = Duration::from_secs(1);
+
+/// One client on pipes.
+pub(super) struct Session {
+    backend: Arc<dyn Backend>,
+    options: StdioOptions,
+    writer: Writer,
+    id: String,
+    /// The revision of the initialize era, once there was a handshake.
+    version: Mutex<Option<&'static str>>,
+    /// Whether the client is being told of changes the legacy way.
+    announcing: AtomicBool,
+    running: Arc<Running>,
+    tasks: TaskTracker,
+    /// Parent of all running calls.
+    calls: CancellationToken,
+    /// Ends what would otherwise go on for ever: subscriptions and announcements.
+    streams: CancellationToken,
+}
+
+impl Session {
+    /// A session that has heard nothing yet.
+    pub(super) fn new(backend: Arc<dyn Backend>, options: StdioOptions, writer: Writer) -> Arc<Self> {
+        Arc::new(Self {
+            running: Running::new(options.max_running),
+            backend,
+            options,
+            writer,
+            id: format!("stdio:{}", toolgate_base::random_hex(8)),
+            version: Mutex::new(None),
+            announcing: AtomicBool::new(false),
+            tasks: TaskTracker::new(),
+            calls: CancellationToken::new(),
+            streams: CancellationToken::new(),
+        })
+    }
+
+    /// The bounds of one message.
+    pub(super) fn limits(&self) -> &Limits {
+        &self.options.limits
+    }
+
+    /// Handles one line. Requests run in tasks of their own, so that a slow one holds up no other, and
+    /// a cancellation overtakes the call it is about.
+    pub(super) async fn line(self: &Arc<Self>, line: Line) {
+        match line {
+            Line::TooLong { recovered, .. } => {
+                self.refuse(inbound::too_long(&recovered, self.limits())).await
+            }
+            Line::Text(bytes) => match inbound::read(&bytes, self.limits()) {
+                Ok(Inbound::One(message)) => self.message(message).await,
+                Ok(Inbound::Batch(items)) => self.batch(items).await,
+                Err(refusal) => self.refuse(refusal).await,
+            },
+        }
+    }
+
+    /// Gives running calls their grace, then cancels them.
+    pub(super) async fn close(&self) {
+        self.streams.cancel();
+        self.tasks.close();
+        let gone = self.writer.is_closed() || self.options.shutdown.is_cancelled();
+        let grace = if gone { Duration::ZERO } else { self.options.grace };
+        if tokio::time::timeout(grace, self.tasks.wait()).await.is_err() {
+            self.running.cancel_all();
+            self.calls.cancel();
+            if tokio::time::timeout(CANCEL_WAIT, self.tasks.wait()).await.is_err() {
+                tracing::warn!("calls of a closed session did not end in time; their replies are dropped");
+            }
+        }
+    }
+
+    async fn message(self: &Arc<Self>, message: Message) {
+        match message {
+            Message::Notification(notification) => self.notified(&notification),
+            Message::Response(_) => tracing::debug!("a response came, but nothing was asked"),
+            Message::Request(request) if is_initialize(&request) => {
+                let outcome = self.initialize(&request).await;
+                self.writer.send(reply::response(Some(&request.id), outcome)).await;
+            }
+            Message::Request(request) => match self.running.begin(&request.id, &self.calls) {
+                Err(error) => {
+                    let error = ErrorObject::new(codes::INVALID_REQUEST, error.to_string());
+                    self.refuse(Refusal { id: Some(request.id), error }).await;
+                }
+                Ok(ticket) => {
+                    let session = Arc::clone(self);
+                    self.tasks.spawn(async move {
+                        if let Some(reply) = session.answer(request, ticket).await {
+                            session.writer.send(reply).await;
+                        }
+                    });
+                }
+            },
+        }
+    }
+
+    /// A batch is answered as one array, without the requests that were cancelled meanwhile.
+    async fn batch(self: &Arc<Self>, items: Vec<Result<Message, Refusal>>) {
+        if !self.version().is_some_and(legacy::has_batches) {
+            let text = "batches exist only in protocol version 2025-03-26; send one message per line";
+            return self
+                .refuse(Refusal { id: None, error: ErrorObject::new(codes::INVALID_REQUEST, text) })
+                .await;
+        }
+        let mut replies = Vec::new();
+        let mut running = Vec::new();
+        for item in items {
+            match item {
+                Err(refusal) => replies.push(refusal_text(refusal)),
+                Ok(Message::Notification(notification)) => self.notified(&notification),
+                Ok(Message::Response(_)) => tracing::debug!("a response came, but nothing was asked"),
+                Ok(Message::Request(request)) if is_initialize(&request) => {
+                    let error =
+                        ErrorObject::new(codes::INVALID_REQUEST, "initialize must not be part of a batch");
+                    replies.push(refusal_text(Refusal { id: Some(request.id), error }));
+                }
+                Ok(Message::Request(request)) => match self.running.begin(&request.id, &self.calls) {
+                    Ok(ticket) => running.push((request, ticket)),
+                    Err(error) => {
+                        let error = ErrorObject::new(codes::INVALID_REQUEST, error.to_string());
+                        replies.push(refusal_text(Refusal { id: Some(request.id), error }));
+                    }
+                },
+            }
+        }
+        let session = Arc::clone(self);
+        self.tasks.spawn(async move {
+            let answers = running.into_iter().map(|(request, ticket)| session.answer(request, ticket));
+            replies.extend(join_all(answers).await.into_iter().flatten());
+            if !replies.is_empty() {
+                session.writer.send(format!("[{}]", replies.join(","))).await;
+            }
+        });
+    }
+
+    /// The reply to one request, or nothing if it was cancelled.
+    async fn answer(self: &Arc<Self>, request: Request, ticket: Ticket) -> Option<String> {
+        let id = request.id.clone();
+        let outcome = match self.caller(&request) {
+            Err(error) => Outcome::Error(error),
+            Ok(caller) if caller.era == Era::Modern && request.method == "subscriptions/listen" => {
+                self.listen(&id, request.params.as_deref(), ticket.cancelled()).await
+            }
+            Ok(caller) => {
+                let progress = |step: String| self.writer.send_if_room(step);
+                call::respond(&self.backend, &caller, request, ticket.cancelled(), &progress).await
+            }
+        };
+        ticket.finish().then(|| reply::response(Some(&id), outcome))
+    }
+
+    /// Who asks. The process's own arguments said as whom; the message may only agree.
+    fn caller(&self, request: &Request) -> Result<Caller, ErrorObject> {
+        let era = modern::era_of(request)?;
+        if era == Era::Legacy && request.method != "ping" && self.version().is_none() {
+            let text = "no handshake yet: send initialize, or put io.modelcontextprotocol/protocolVersion and \
+                        io.modelcontextprotocol/clientCapabilities into params._meta of every request";
+            return Err(ErrorObject::new(codes::INVALID_PARAMS, text));
+        }
+        let claims = Claims::of_params(request.params.as_deref())?;
+        claims.agree(&self.options.persona, &self.options.lane)?;
+        Ok(self.as_caller(era, claims))
+    }
+
+    fn as_caller(&self, era: Era, claims: Claims) -> Caller {
+        Caller {
+            persona: self.options.persona.clone(),
+            lane: self.options.lane.clone(),
+            credential: "stdio".to_owned(),
+            session: self.id.clone(),
+            run_id: claims.run_id,
+            thread_id: claims.thread_id,
+            era,
+            server_only: self.options.server_only.clone(),
+        }
+    }
+
+    /// A second handshake starts over: what ran under the first ends without a reply.
+    async fn initialize(&self, request: &Request) -> Outcome {
+        match self.handshake(request.params.as_deref()).await {
+            Ok(result) => Outcome::Result(result),
+            Err(error) => Outcome::Error(error),
+        }
+    }
+
+    async fn handshake(&self, params: Option<&RawValue>) -> Result<Box<RawValue>, ErrorObject> {
+        let version = legacy::negotiate(params)?;
+        let claims = Claims::of_params(params)?;
+        claims.agree(&self.options.persona, &self.options.lane)?;
+        if self.set_version(version).is_some() {
+            self.running.cancel_all();
+        }
+        let instructions = self.backend.instructions(&self.as_caller(Era::Legacy, claims)).await;
+        legacy::initialize_result(version, instructions)
+    }
+
+    fn notified(self: &Arc<Self>, notification: &Notification) {
+        match notification.method.as_str() {
+            "notifications/cancelled" => {
+                if let Some(id) = cancelled_id(notification.params.as_deref()) {
+                    self.running.cancel(&id);
+                }
+            }
+            "notifications/initialized" => self.announce(),
+            method => tracing::debug!(method, "a notification that nothing waits for"),
+        }
+    }
+
+    /// Starts telling the client of changes, once.
+    fn announce(self: &Arc<Self>) {
+        if self.version().is_none() || self.announcing.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let mut changes = ListChanges::new(self.backend.changes());
+        let session = Arc::clone(self);
+        self.tasks.spawn(async move {
+            loop {
+                tokio::select! {
+                    () = session.streams.cancelled() => return,
+                    more = changes.next() => if !more { return },
+                }
+                session.writer.send(reply::notification("notifications/tools/list_changed", None)).await;
+            }
+        });
+    }
+
+    /// A subscription of the modern era. It ends with a result when this side closes, and silently when
+    /// the client cancels it.
+    async fn listen(&self, id: &Id, params: Option<&RawValue>, cancel: &CancellationToken) -> Outcome {
+        let filter = match modern::filter(params) {
+            Ok(filter) => filter,
+            Err(error) => return Outcome::Error(error),
+        };
+        let mut changes = ListChanges::new(self.backend.changes());
+        self.writer.send(modern::acknowledged(id, filter)).await;
+        loop {
+            tokio::select! {
+                () = self.streams.cancelled() => break,
+                () = cancel.cancelled() => break,
+                more = changes.next(), if filter.tools => if !more { break },
+            }
+            self.writer.send(modern::tools_changed(id)).await;
+        }
+        match modern::listen_result(id) {
+            Ok(result) => reply::dress(Era::Modern, Outcome::Result(result)),
+            Err(error) => Outcome::Error(error),
+        }
+    }
+
+    async fn refuse(&self, refusal: Refusal) {
+        self.writer.send(refusal_text(refusal)).await;
+    }
+
+    fn version(&self) -> Option<&'static str> {
+        *self.version.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_version(&self, version: &'static str) -> Option<&'static str> {
+        self.version.lock().unwrap_or_else(PoisonError::into_inner).replace(version)
+    }
+}
+
+/// The handshake of the legacy era; with a modern envelope the method does not exist.
+fn is_initialize(request: &Request) -> bool {
+    request.method == "initialize" && matches!(modern::era_of(request), Ok(Era::Legacy))
+}
+
+/// Which request a client gave up.
+fn cancelled_id(params: Option<&RawValue>) -> Option<Id> {
+    edit::get(params?.get(), "/requestId").and_then(Id::from_json)
+}
+
+fn refusal_text(refusal: Refusal) -> String {
+    reply::response(refusal.id.as_ref(), Outcome::Error(refusal.error))
+}
