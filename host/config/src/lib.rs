@@ -1,1 +1,43 @@
-//! toolgate.yaml: strict, layered, with line and column in every error.
+//! `toolgate.yaml`: strict, layered, with file, line and column in every error.
+//!
+//! Contract: [`discover`] says which file counts and why, [`load`] turns it, the managed layer
+//! (`<data_dir>/servers.d`) and the variables into a [`Config`]. Nothing here writes the operator's
+//! file. What is written are servers ([`managed`]), the digests of trusted files ([`trust`]) and
+//! `secrets.env` ([`secrets`]), each under a lock and in one step.
+//!
+//! Bounds: a file is at most 1 MiB (a managed one 256 KiB), 64 levels deep.
+//!
+//! Threat: clients start Toolgate inside directories that somebody else wrote. So a file in the
+//! working directory counts only after its digest was recorded, a file or directory that others can
+//! write is refused, and no message repeats a value that may be a secret or a line beside an error.
+
+mod commandline;
+mod discover;
+mod duration;
+mod envfile;
+mod error;
+mod expand;
+mod identity;
+mod load;
+pub mod managed;
+mod masked;
+mod model;
+mod node;
+mod read;
+mod schema;
+pub mod secrets;
+mod server;
+pub mod trust;
+
+pub use discover::{Found, FoundBy, LookedAt, discover, user_config_dir};
+pub use error::{ConfigError, Level, Notice, Place, Problem};
+pub use expand::{VariableSource, VariableUse};
+pub use load::load;
+pub use masked::{mask_url, masked, masked_server};
+pub use model::{
+    Approvals, Audit, Bundle, Capabilities, Config, DEFAULT_PERSONA, Durability, FirstUse, Load, Persona,
+    PersonaApprovals, Pins, Plugins, Serve, TrustRule,
+};
+pub use server::{
+    AdapterUse, Instance, Origin, Protocol, Server, Timeouts, ToolFilter, Transport, Trust, looks_like_secret,
+};

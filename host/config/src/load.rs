@@ -1,0 +1,185 @@
+//! Puts the layers together: defaults, the operator's file, the managed layer, the variables.
+//!
+//! Contract: mistakes in the operator's file are errors, all of them at once; mistakes in the managed
+//! layer are notices, because a file that Toolgate wrote must not keep the gateway from starting.
+//! The managed layer wins by name, and each such case is told.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::discover::{Found, parent, refuse_writable};
+use crate::error::{ConfigError, Level, Notice, Place, Problem, nearest, quoted};
+use crate::expand::{VariableUse, Variables, expand_tree, warnings};
+use crate::managed::{self, Loaded, invalid};
+use crate::model::{Config, DEFAULT_PERSONA, Persona};
+use crate::node;
+use crate::read::{Binding, Reader, Top, read_top};
+use crate::secrets;
+use crate::server::Server;
+
+#[cfg(test)]
+mod tests;
+
+/// Loads what [`crate::discover`] found. `env` is the environment of the process.
+pub fn load(found: &Found, env: &dyn Fn(&str) -> Option<String>) -> Result<Config, ConfigError> {
+    let variables =
+        Variables { process: env, secrets: secrets::read(&found.config_dir)?, dotenv: read_dotenv(found)? };
+    let mut uses = Vec::new();
+    let (top, mut notices) = read_operator(found, &variables, &mut uses)?;
+    notices.splice(0..0, found.notices.iter().cloned());
+    let data_dir = match (&top.data_dir, &found.default_data_dir) {
+        (Some(dir), _) | (None, Some(dir)) => dir.clone(),
+        (None, None) => return Err(ConfigError::NoHome { variable: "XDG_DATA_HOME" }),
+    };
+    refuse_writable(&data_dir)?;
+    let is_managed = top.managed.unwrap_or(true);
+    let layer = if is_managed {
+        managed::load(&data_dir, found.home.as_deref(), &variables)?
+    } else {
+        Loaded::default()
+    };
+    uses.extend(layer.uses);
+    if top.missing_is_error {
+        refuse_missing(&uses)?;
+    }
+    notices.extend(layer.notices);
+    notices.extend(warnings(&uses));
+    let merged = merge(top.servers, top.personas, &top.bindings, layer.servers, &mut notices);
+    Ok(Config {
+        path: found.path.clone(),
+        data_dir,
+        config_dir: found.config_dir.clone(),
+        managed: is_managed,
+        servers: merged.servers,
+        personas: merged.personas,
+        plugins: top.plugins,
+        serve: top.serve,
+        approvals: top.approvals,
+        pins: top.pins,
+        audit: top.audit,
+        warnings: notices,
+        variables: uses,
+    })
+}
+
+fn read_dotenv(found: &Found) -> Result<BTreeMap<String, toolgate_base::Secret>, ConfigError> {
+    match (&found.path, &found.dotenv) {
+        (Some(path), Some(text)) => secrets::parse(&parent(path).join(".env"), text),
+        _ => Ok(BTreeMap::new()),
+    }
+}
+
+fn read_operator(
+    found: &Found,
+    variables: &Variables<'_>,
+    uses: &mut Vec<VariableUse>,
+) -> Result<(Top, Vec<Notice>), ConfigError> {
+    let (Some(path), Some(text)) = (&found.path, &found.text) else {
+        return Ok((Top::default(), Vec::new()));
+    };
+    let mut tree = node::parse(text.expose()).map_err(|error| invalid(path, error))?;
+    let mut problems = Vec::new();
+    expand_tree(&mut tree, "", path, variables, uses, &mut |place, what| {
+        problems.push(Problem { place, what: what.to_owned(), fix: String::new() });
+    });
+    let mut reader = Reader::new(path, &parent(path), found.home.clone(), variables);
+    let top = read_top(&mut reader, tree);
+    problems.append(&mut reader.problems);
+    if problems.is_empty() {
+        return Ok((top, reader.notices));
+    }
+    problems.sort_by_key(|problem| (problem.place.line, problem.place.column));
+    Err(ConfigError::Invalid(problems))
+}
+
+/// `on_missing_env: error`.
+fn refuse_missing(uses: &[VariableUse]) -> Result<(), ConfigError> {
+    let problems: Vec<Problem> = uses
+        .iter()
+        .filter(|used| used.source.is_none())
+        .map(|used| Problem {
+            place: used.place.clone(),
+            what: format!("the variable {} is not set, and on_missing_env is error", used.name),
+            fix: format!(
+                "set it, store it with `toolgate secret set {0}`, or write ${{{0}:-text}}",
+                used.name
+            ),
+        })
+        .collect();
+    if problems.is_empty() { Ok(()) } else { Err(ConfigError::Invalid(problems)) }
+}
+
+struct Merged {
+    servers: BTreeMap<String, Server>,
+    personas: BTreeMap<String, Persona>,
+}
+
+fn merge(
+    mut servers: BTreeMap<String, Server>,
+    personas: Option<BTreeMap<String, Persona>>,
+    bindings: &[Binding],
+    layer: Vec<(Server, Vec<String>)>,
+    notices: &mut Vec<Notice>,
+) -> Merged {
+    let says_personas = personas.is_some();
+    let mut personas = personas.unwrap_or_default();
+    personas.entry(DEFAULT_PERSONA.to_owned()).or_insert_with(|| Persona::named(DEFAULT_PERSONA));
+    for (server, bind) in layer {
+        let name = server.name.clone();
+        let place = managed_place(&server);
+        if let Some(other) = case_twin(&servers, &name) {
+            let text = format!(
+                "the server {name} is left out: its name differs from {other} in toolgate.yaml only in case"
+            );
+            notices.push(Notice::new(Level::Error, place, text));
+            continue;
+        }
+        for persona in bind {
+            if let Some(found) = personas.get_mut(&persona) {
+                found.servers.push(name.clone());
+            } else {
+                let text =
+                    format!("no persona {} is configured, so {name} is not bound to it", quoted(&persona));
+                notices.push(Notice::new(Level::Warning, place.clone(), text));
+            }
+        }
+        if servers.insert(name.clone(), server).is_some() {
+            let text = format!("this file stands in for the server {name} of toolgate.yaml");
+            notices.push(Notice::new(Level::Info, place, text));
+        }
+    }
+    if !says_personas && let Some(persona) = personas.get_mut(DEFAULT_PERSONA) {
+        persona.servers = servers.keys().cloned().collect();
+    }
+    report_unknown(bindings, &servers, notices);
+    for persona in personas.values_mut() {
+        persona.servers.retain(|name| servers.contains_key(name));
+        persona.servers.sort();
+        persona.servers.dedup();
+    }
+    Merged { servers, personas }
+}
+
+/// A persona may name a server that is not there (any more); it is told and grants nothing.
+fn report_unknown(bindings: &[Binding], servers: &BTreeMap<String, Server>, notices: &mut Vec<Notice>) {
+    for binding in bindings.iter().filter(|binding| !servers.contains_key(&binding.server)) {
+        let hint = nearest(&binding.server, servers.keys().map(String::as_str))
+            .map(|name| format!("; did you mean `{name}`?"))
+            .unwrap_or_default();
+        let text = format!("persona {} names a server that is not configured{hint}", binding.persona);
+        notices.push(Notice::new(Level::Warning, Some(binding.place.clone()), text));
+    }
+}
+
+fn case_twin(servers: &BTreeMap<String, Server>, name: &str) -> Option<String> {
+    let lower = name.to_lowercase();
+    servers.keys().find(|known| *known != name && known.to_lowercase() == lower).cloned()
+}
+
+fn managed_place(server: &Server) -> Option<Place> {
+    let file: PathBuf = match &server.origin {
+        crate::server::Origin::Managed(path) => Path::to_owned(path),
+        crate::server::Origin::Operator => return None,
+    };
+    Some(Place { file, line: 0, column: 0, key: String::new() })
+}

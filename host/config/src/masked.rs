@@ -1,0 +1,206 @@
+//! The merged configuration as it may be shown (rows SEC-004, SEC-017; field report SE-12).
+//!
+//! Contract: every value of a variable or header is `***`, whoever wrote it; where a variable was
+//! expanded elsewhere the template is shown instead of what it became; userinfo and query values of
+//! a URL are `***`; an argument that looks like a secret is `***`. Each server says its origin.
+
+use serde_json::{Map, Value, json};
+use toolgate_net::Url;
+
+use crate::duration::show;
+use crate::model::{Bundle, Config, Durability, FirstUse, Persona};
+use crate::server::{Instance, Origin, Protocol, Server, Transport, looks_like_secret};
+
+#[cfg(test)]
+mod tests;
+
+const MASK: &str = "***";
+
+/// The whole configuration for `config show`.
+pub fn masked(config: &Config) -> Value {
+    let servers: Map<String, Value> =
+        config.servers.iter().map(|(name, server)| (name.clone(), masked_server(server))).collect();
+    let personas: Map<String, Value> =
+        config.personas.iter().map(|(name, persona)| (name.clone(), persona_value(persona))).collect();
+    json!({
+        "file": config.path,
+        "data_dir": config.data_dir,
+        "config_dir": config.config_dir,
+        "managed": if config.managed { "on" } else { "off" },
+        "serve": {
+            "listen": config.serve.listen.to_string(),
+            "allowed_hosts": config.serve.allowed_hosts,
+            "allowed_origins": config.serve.allowed_origins,
+            "keep_alive": show(config.serve.keep_alive),
+            "max_tool_name": config.serve.max_tool_name,
+            "behind_proxy": config.serve.behind_proxy,
+        },
+        "servers": servers,
+        "personas": personas,
+        "approvals": { "timeout": show(config.approvals.timeout), "hold": show(config.approvals.hold) },
+        "pins": { "first_use": match config.pins.first_use { FirstUse::Pin => "pin", FirstUse::Review => "review" } },
+        "plugins": plugins_value(config),
+        "audit": { "durability": match config.audit.durability {
+            Durability::Process => "process",
+            Durability::Disk => "disk",
+        } },
+    })
+}
+
+/// A URL with its userinfo and the values of its query masked. What is no URL is masked whole.
+pub fn mask_url(text: &str) -> String {
+    let Ok(mut url) = Url::parse(text) else { return MASK.to_owned() };
+    if url.password().is_some() {
+        // Neither can fail for a URL with a host, and without one there is no userinfo to hide.
+        let _ = url.set_password(Some(MASK));
+    }
+    if !url.username().is_empty() {
+        let _ = url.set_username(MASK);
+    }
+    if url.query().is_some() {
+        let names: Vec<String> = url.query_pairs().map(|(name, _)| name.into_owned()).collect();
+        // A query without `=` may be the secret itself, so it has no name to show.
+        let bare = !url.query().unwrap_or_default().contains('=');
+        let masked: Vec<String> = if bare {
+            vec![MASK.to_owned()]
+        } else {
+            names.iter().map(|name| format!("{name}={MASK}")).collect()
+        };
+        url.set_query(Some(&masked.join("&")));
+    }
+    url.to_string()
+}
+
+/// One server as it may be shown, with its origin and identity.
+pub fn masked_server(server: &Server) -> Value {
+    let mut shown = transport_value(server);
+    let origin = match &server.origin {
+        Origin::Operator => json!("operator"),
+        Origin::Managed(path) => json!(format!("managed: {}", path.display())),
+    };
+    let rest = json!({
+        "enabled": server.enabled,
+        "protocol": match server.protocol {
+            Protocol::Auto => "auto",
+            Protocol::Legacy => "legacy",
+            Protocol::Modern => "2026-07-28",
+        },
+        "instance": match server.instance {
+            Instance::PerCaller => "per-caller",
+            Instance::Session => "session",
+            Instance::Shared => "shared",
+        },
+        "timeouts": {
+            "init": show(server.timeouts.init),
+            "call": show(server.timeouts.call),
+            "probe": show(server.timeouts.probe),
+            "max_total": show(server.timeouts.max_total),
+        },
+        "tools": { "allow": server.tools.allow, "deny": server.tools.deny },
+        "trust": {
+            "auto_approve_tools": server.trust.auto_approve_tools,
+            "pinned_tool_hash": server.trust.pinned_tool_hash,
+            "host_escape": server.trust.host_escape,
+        },
+        "adapter": server.adapter.as_ref().map(|adapter| json!({
+            "plugin": adapter.plugin,
+            "settings": server.shown.settings.clone().unwrap_or_else(|| json!({})),
+        })),
+        "description": server.description,
+        "missing_env": server.missing_env,
+        "identity": server.identity().to_string(),
+        "origin": origin,
+    });
+    if let Value::Object(rest) = rest {
+        shown.extend(rest);
+    }
+    Value::Object(shown)
+}
+
+fn transport_value(server: &Server) -> Map<String, Value> {
+    let display = &server.shown;
+    let mut shown = Map::new();
+    let mut put = |key: &str, value: Value| {
+        shown.insert(key.to_owned(), value);
+    };
+    put("transport", server.transport.name().into());
+    match &server.transport {
+        Transport::Stdio { command, args, env, cwd } => {
+            put("command", display.command.clone().unwrap_or_else(|| command.clone()).into());
+            put("args", mask_args(display.args.as_ref().unwrap_or(args)).into());
+            put("env", env.keys().map(|name| (name.clone(), json!(MASK))).collect::<Map<_, _>>().into());
+            put("cwd", display.cwd.clone().map_or_else(|| json!(cwd), Value::from));
+        }
+        Transport::StreamableHttp { url, headers } => {
+            put("url", display.url.clone().unwrap_or_else(|| mask_url(url)).into());
+            put(
+                "headers",
+                headers.iter().map(|(name, _)| (name.clone(), json!(MASK))).collect::<Map<_, _>>().into(),
+            );
+        }
+    }
+    shown
+}
+
+/// Masks arguments that look like secrets, by themselves (`--token=x`, `sk-…`) or by the one before.
+fn mask_args(args: &[String]) -> Vec<String> {
+    let mut before = "";
+    let mut masked = Vec::with_capacity(args.len());
+    for argument in args {
+        let shown = match argument.split_once('=') {
+            Some((name, value)) if looks_like_secret(name, value) => format!("{name}={MASK}"),
+            _ if before.starts_with('-') && looks_like_secret(before, argument) => MASK.to_owned(),
+            _ if looks_like_secret("", argument) => MASK.to_owned(),
+            _ => argument.clone(),
+        };
+        masked.push(shown);
+        before = argument;
+    }
+    masked
+}
+
+fn persona_value(persona: &Persona) -> Value {
+    let texts = |patterns: &[toolgate_labels::Pattern]| -> Vec<String> {
+        patterns.iter().map(ToString::to_string).collect()
+    };
+    json!({
+        "servers": persona.servers,
+        "capabilities": persona.capabilities.as_ref().map(|labels| json!({
+            "allow": texts(&labels.allow),
+            "require_approval": texts(&labels.require_approval),
+        })),
+        "approvals": { "in_client": persona.approvals.in_client },
+    })
+}
+
+fn plugins_value(config: &Config) -> Value {
+    let plugins = &config.plugins;
+    let trust: Vec<Value> = plugins
+        .trust
+        .iter()
+        .map(|rule| {
+            let keys: Vec<String> = rule.keys.iter().map(ToString::to_string).collect();
+            json!({ "plugins": rule.plugins, "any_of": { "minimum": rule.minimum, "keys": keys } })
+        })
+        .collect();
+    let load: Vec<Value> = plugins
+        .load
+        .iter()
+        .map(|entry| {
+            let version = entry.version.as_ref().map(ToString::to_string);
+            json!({
+                "plugin": entry.plugin,
+                "version": version,
+                "decisions": entry.decisions,
+                "settings": entry.shown_settings,
+                "grants": entry.shown_grants,
+            })
+        })
+        .collect();
+    json!({
+        "bundle": match plugins.bundle { Bundle::Default => "default", Bundle::None => "none" },
+        "fallback": plugins.fallback,
+        "trust": trust,
+        "load": load,
+    })
+}

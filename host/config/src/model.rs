@@ -1,0 +1,282 @@
+//! What a configuration says, once it has been read: the types the rest of the host builds on.
+//!
+//! Contract: a value of these types is valid. Names are checked, labels are parsed, durations are
+//! bounded, variables are expanded. Source: acceptance 2.2, the design's sections 6, 9 and 9a.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use toolgate_labels::Pattern;
+use toolgate_signing::PublicKey;
+
+use crate::error::Notice;
+use crate::expand::VariableUse;
+use crate::server::Server;
+
+/// The persona that always exists and is meant wherever none is named.
+pub const DEFAULT_PERSONA: &str = "default";
+
+/// The merged configuration: defaults, the operator's file, the managed layer.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The operator's file, if there is one.
+    pub path: Option<PathBuf>,
+    /// Where databases, tokens, logs and the managed layer live. Absolute; it may not exist yet.
+    pub data_dir: PathBuf,
+    /// The directory `secrets.env` is read from.
+    pub config_dir: PathBuf,
+    /// Whether `servers.d/` (and `plugins.d/`) count: `managed: on` or `off`.
+    pub managed: bool,
+    /// Every server of both layers, by name; disabled ones too.
+    pub servers: BTreeMap<String, Server>,
+    /// Every persona by name; [`DEFAULT_PERSONA`] is always among them.
+    pub personas: BTreeMap<String, Persona>,
+    /// Which plugins are loaded, who may sign them and what they may do.
+    pub plugins: Plugins,
+    /// How agents reach Toolgate over HTTP.
+    pub serve: Serve,
+    /// How long questions to a person live.
+    pub approvals: Approvals,
+    /// What happens when a surface is seen first.
+    pub pins: Pins,
+    /// How the audit log is kept.
+    pub audit: Audit,
+    /// What the operator should know, and what of the managed layer could not be read.
+    pub warnings: Vec<Notice>,
+    /// Every variable the configuration names, with where and whether it was found.
+    pub variables: Vec<VariableUse>,
+}
+
+impl Config {
+    /// A configuration without a file: every default, and the persona `default` without servers.
+    pub fn empty(data_dir: PathBuf) -> Self {
+        Self {
+            path: None,
+            config_dir: data_dir.clone(),
+            data_dir,
+            managed: true,
+            servers: BTreeMap::new(),
+            personas: BTreeMap::from([(DEFAULT_PERSONA.to_owned(), Persona::named(DEFAULT_PERSONA))]),
+            plugins: Plugins::default(),
+            serve: Serve::default(),
+            approvals: Approvals::default(),
+            pins: Pins::default(),
+            audit: Audit::default(),
+            warnings: Vec::new(),
+            variables: Vec::new(),
+        }
+    }
+
+    /// Whether this persona exists and is bound to that server, whatever its capabilities say.
+    pub fn is_bound(&self, persona: &str, server: &str) -> bool {
+        self.personas.get(persona).is_some_and(|found| found.servers.iter().any(|bound| bound == server))
+    }
+}
+
+/// As whom an agent acts.
+#[derive(Debug, Clone)]
+pub struct Persona {
+    /// The key in `personas`.
+    pub name: String,
+    /// The servers it is bound to: sorted, without doubles, each of them in [`Config::servers`].
+    pub servers: Vec<String>,
+    /// Its labels. `None`: no `capabilities` block, so the policy `toolgate/capabilities` abstains.
+    pub capabilities: Option<Capabilities>,
+    /// Where its asks may be answered.
+    pub approvals: PersonaApprovals,
+}
+
+impl Persona {
+    /// A persona without servers and without a `capabilities` block.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            servers: Vec::new(),
+            capabilities: None,
+            approvals: PersonaApprovals::default(),
+        }
+    }
+}
+
+/// The capability labels of a persona (rows CAP-*).
+#[derive(Debug, Clone, Default)]
+pub struct Capabilities {
+    /// What it may do without being asked.
+    pub allow: Vec<Pattern>,
+    /// What a person must be asked for; alias `requireApproval`. Wins over `allow`.
+    pub require_approval: Vec<Pattern>,
+}
+
+/// The `approvals` block of a persona.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PersonaApprovals {
+    /// Whether an ask may be shown in the client it came from. `None`: yes on stdio, no over HTTP.
+    pub in_client: Option<bool>,
+}
+
+/// The `plugins` block.
+#[derive(Debug, Clone)]
+pub struct Plugins {
+    /// Whether the bundle in the binary is loaded.
+    pub bundle: Bundle,
+    /// The policies that are asked when every other one abstained, in order.
+    pub fallback: Vec<String>,
+    /// Who may sign which plugins.
+    pub trust: Vec<TrustRule>,
+    /// Further plugins, with what each may do.
+    pub load: Vec<Load>,
+}
+
+impl Default for Plugins {
+    fn default() -> Self {
+        Self {
+            bundle: Bundle::Default,
+            fallback: vec!["toolgate/ask".to_owned()],
+            trust: Vec::new(),
+            load: Vec::new(),
+        }
+    }
+}
+
+/// `plugins.bundle`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bundle {
+    /// The signed components in the binary are loaded.
+    Default,
+    /// None of them is: with no other policy, nothing passes.
+    None,
+}
+
+/// One rule of `plugins.trust`.
+#[derive(Debug, Clone)]
+pub struct TrustRule {
+    /// The plugins it is about: `acme/name`, or `acme/*` for everything of `acme`.
+    pub plugins: String,
+    /// Distinct keys, at least one.
+    pub keys: Vec<PublicKey>,
+    /// How many of `keys` must have signed: 1 to the number of keys.
+    pub minimum: u32,
+}
+
+/// One entry of `plugins.load`.
+#[derive(Debug, Clone)]
+pub struct Load {
+    /// The plugin's name (`acme/strict-policy`), or the path of a directory as written (`./DIR`).
+    pub plugin: String,
+    /// For a path: where it leads, counted from the config file.
+    pub dir: Option<PathBuf>,
+    /// The versions that will do; `None` takes what the lock or the directory has.
+    pub version: Option<semver::VersionReq>,
+    /// Which decisions count: of `allow`, `ask`, `deny`, `redact`. Default: all but `allow`.
+    pub decisions: Vec<String>,
+    /// A JSON object, as text.
+    pub settings_json: String,
+    /// What it may reach beyond its own memory, by interface; the plugin host reads it.
+    pub grants: Map<String, Value>,
+    /// The settings with templates in place of what variables expanded to.
+    pub(crate) shown_settings: Value,
+    /// The grants likewise.
+    pub(crate) shown_grants: Value,
+}
+
+/// The `serve` block.
+#[derive(Debug, Clone)]
+pub struct Serve {
+    /// Where agents reach Toolgate. Default `127.0.0.1:8848`.
+    pub listen: SocketAddr,
+    /// Further `Host` values that are accepted; needed beside a wildcard address.
+    pub allowed_hosts: Vec<String>,
+    /// `Origin` values that are accepted from browsers.
+    pub allowed_origins: Vec<String>,
+    /// How often an idle stream gets a comment. Default 15 s.
+    pub keep_alive: Duration,
+    /// Longest exposed tool name, 16 to 128 characters. Default 49.
+    pub max_tool_name: usize,
+    /// The operator's word that something in front ends TLS and is reached by nobody else.
+    pub behind_proxy: bool,
+}
+
+impl Default for Serve {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 8848)),
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            keep_alive: Duration::from_secs(15),
+            max_tool_name: 49,
+            behind_proxy: false,
+        }
+    }
+}
+
+impl Serve {
+    /// Why these settings must not listen on `address`, if so (design, section 6: an address beyond
+    /// loopback needs TLS, which this version leaves to a proxy; a wildcard needs `allowed_hosts`).
+    pub fn refusal(&self, address: SocketAddr) -> Option<String> {
+        let class = toolgate_net::classify(address.ip());
+        if !class.is_loopback() && !self.behind_proxy {
+            return Some(format!(
+                "{address} can be reached from other machines and this version serves no TLS; listen on \
+                 127.0.0.1, or put a TLS proxy in front and set serve.behind_proxy: true"
+            ));
+        }
+        if class == toolgate_net::AddressClass::Unspecified && self.allowed_hosts.is_empty() {
+            return Some(format!(
+                "{address} listens on every address, so serve.allowed_hosts must say which names clients use"
+            ));
+        }
+        None
+    }
+}
+
+/// The `approvals` block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Approvals {
+    /// How long an ask can be answered. Default 300 s.
+    pub timeout: Duration,
+    /// How long a call is held for the answer. Default 50 s; never longer than `timeout`.
+    pub hold: Duration,
+}
+
+impl Default for Approvals {
+    fn default() -> Self {
+        Self { timeout: Duration::from_mins(5), hold: Duration::from_secs(50) }
+    }
+}
+
+/// The `pins` block.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pins {
+    /// What a first sight of a server means.
+    pub first_use: FirstUse,
+}
+
+/// `pins.first_use`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum FirstUse {
+    /// What an operator added is pinned as it is first seen.
+    #[default]
+    Pin,
+    /// Nothing is shown until a person accepted it.
+    Review,
+}
+
+/// The `audit` block.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Audit {
+    /// What a commit survives.
+    pub durability: Durability,
+}
+
+/// `audit.durability`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// The end of the process, `kill -9` included.
+    #[default]
+    Process,
+    /// The end of the machine too; each commit waits for the disk.
+    Disk,
+}

@@ -1,0 +1,114 @@
+//! The tables of keys: what each block accepts, other spellings of it, and what is not built yet.
+//!
+//! These tables are what the reader refuses by and what the published JSON Schema is compared with.
+
+/// The keys of one block.
+#[derive(Debug)]
+pub(crate) struct Keys {
+    /// Accepted.
+    pub(crate) known: &'static [&'static str],
+    /// Other spellings: (as written, as meant).
+    pub(crate) aliases: &'static [(&'static str, &'static str)],
+    /// In the canonical configuration, but not in this version.
+    pub(crate) later: &'static [&'static str],
+}
+
+const fn keys(known: &'static [&'static str]) -> Keys {
+    Keys { known, aliases: &[], later: &[] }
+}
+
+pub(crate) const TOP: Keys = Keys {
+    known: &[
+        "data_dir",
+        "on_missing_env",
+        "managed",
+        "serve",
+        "servers",
+        "personas",
+        "approvals",
+        "pins",
+        "plugins",
+        "audit",
+    ],
+    aliases: &[],
+    later: &["permissions", "registries", "agents", "presets", "skills"],
+};
+
+/// Keys that only a file of the managed layer has; elsewhere they are refused with the reason.
+pub(crate) const MANAGED_ONLY: [&str; 2] = ["bind", "format"];
+
+pub(crate) const SERVE: Keys = Keys {
+    known: &["listen", "allowed_hosts", "allowed_origins", "keep_alive", "max_tool_name", "behind_proxy"],
+    aliases: &[],
+    later: &["console", "tls", "auth"],
+};
+
+pub(crate) const SERVER: Keys = Keys {
+    known: &[
+        "transport",
+        "command",
+        "args",
+        "env",
+        "cwd",
+        "url",
+        "headers",
+        "protocol",
+        "enabled",
+        "instance",
+        "timeouts",
+        "tools",
+        "trust",
+        "adapter",
+        "description",
+        "bind",
+        "format",
+    ],
+    aliases: &[("type", "transport"), ("protocol_version", "protocol")],
+    later: &[
+        "auth",
+        "rate_limit",
+        "elicitation",
+        "elicitation_timeout",
+        "sampling",
+        "roots",
+        "logging",
+        "shell",
+        "sandbox",
+    ],
+};
+
+pub(crate) const TIMEOUTS: Keys = keys(&["init", "call", "probe", "max_total"]);
+pub(crate) const TOOLS: Keys = keys(&["allow", "deny"]);
+pub(crate) const TRUST: Keys = Keys {
+    known: &["auto_approve_tools", "pinned_tool_hash", "host_escape"],
+    aliases: &[
+        ("autoApproveTools", "auto_approve_tools"),
+        ("pinnedToolHash", "pinned_tool_hash"),
+        ("hostEscape", "host_escape"),
+    ],
+    later: &[],
+};
+pub(crate) const ADAPTER: Keys = keys(&["plugin", "settings"]);
+
+pub(crate) const PERSONA: Keys =
+    Keys { known: &["servers", "capabilities", "approvals"], aliases: &[], later: &["skills"] };
+pub(crate) const CAPABILITIES: Keys = Keys {
+    known: &["allow", "require_approval"],
+    aliases: &[("requireApproval", "require_approval")],
+    later: &[],
+};
+pub(crate) const PERSONA_APPROVALS: Keys = keys(&["in_client"]);
+
+pub(crate) const APPROVALS: Keys = keys(&["timeout", "hold"]);
+pub(crate) const PINS: Keys = keys(&["first_use"]);
+pub(crate) const AUDIT: Keys = Keys { known: &["durability"], aliases: &[], later: &["arguments", "sinks"] };
+
+pub(crate) const PLUGINS: Keys = Keys {
+    known: &["bundle", "fallback", "trust", "load"],
+    aliases: &[],
+    later: &["update", "min_age", "indexes"],
+};
+pub(crate) const TRUST_RULE: Keys =
+    Keys { known: &["plugins", "any_of", "keys"], aliases: &[], later: &["index"] };
+pub(crate) const ANY_OF: Keys = keys(&["minimum", "keys"]);
+pub(crate) const LOAD: Keys = keys(&["plugin", "decisions", "settings", "grants"]);

@@ -1,0 +1,196 @@
+//! The top of the file and its small blocks.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::commandline::resolve;
+use crate::error::Place;
+use crate::model::{Approvals, Audit, Durability, FirstUse, Persona, Pins, Plugins, Serve};
+use crate::node::{Node, Value};
+use crate::server::Server;
+
+use super::{Item, Layer, Reader, keys, read_server};
+
+/// What the operator's file says, before the layers are put together.
+#[derive(Default)]
+pub(crate) struct Top {
+    pub(crate) data_dir: Option<PathBuf>,
+    pub(crate) missing_is_error: bool,
+    /// `None`: not said, which means on.
+    pub(crate) managed: Option<bool>,
+    pub(crate) serve: Serve,
+    pub(crate) servers: BTreeMap<String, Server>,
+    /// `None`: the file has no `personas`.
+    pub(crate) personas: Option<BTreeMap<String, Persona>>,
+    /// Which persona names which server, and where; checked once every layer is known.
+    pub(crate) bindings: Vec<Binding>,
+    pub(crate) approvals: Approvals,
+    pub(crate) pins: Pins,
+    pub(crate) plugins: Plugins,
+    pub(crate) audit: Audit,
+}
+
+/// One name in `personas.<name>.servers`.
+pub(crate) struct Binding {
+    pub(crate) persona: String,
+    pub(crate) server: String,
+    pub(crate) place: Place,
+}
+
+/// Reads the operator's file. Mistakes are in the reader.
+pub(crate) fn read_top(reader: &mut Reader<'_>, node: Node) -> Top {
+    let mut top = Top::default();
+    let Some(mut fields) = reader.fields(Item { node, key: String::new() }, &keys::TOP) else {
+        return top;
+    };
+    if let Some(item) = fields.take("data_dir") {
+        top.data_dir =
+            reader.filled(&item).map(|text| resolve(&text.value, &reader.base, reader.home.as_deref()));
+    }
+    if let Some(item) = fields.take("on_missing_env") {
+        top.missing_is_error = reader.choice(&item, &[("warn", false), ("error", true)]).unwrap_or_default();
+    }
+    if let Some(item) = fields.take("managed") {
+        top.managed = read_switch(reader, &item);
+    }
+    if let Some(item) = fields.take("serve") {
+        top.serve = read_serve(reader, item);
+    }
+    if let Some(item) = fields.take("servers") {
+        top.servers = read_servers(reader, item);
+    }
+    if let Some(item) = fields.take("personas") {
+        let (personas, bindings) = super::persona::read_personas(reader, item);
+        top.personas = Some(personas);
+        top.bindings = bindings;
+    }
+    if let Some(item) = fields.take("approvals") {
+        top.approvals = read_approvals(reader, item);
+    }
+    if let Some(item) = fields.take("pins") {
+        top.pins = read_pins(reader, item);
+    }
+    if let Some(item) = fields.take("plugins") {
+        top.plugins = super::plugins::read_plugins(reader, item);
+    }
+    if let Some(item) = fields.take("audit") {
+        top.audit = read_audit(reader, item);
+    }
+    top
+}
+
+/// `on` and `off`, which are text in YAML 1.2, and the booleans people write for them.
+fn read_switch(reader: &mut Reader<'_>, item: &Item) -> Option<bool> {
+    if let Value::Bool(flag) = item.node.value {
+        return Some(flag);
+    }
+    reader.choice(item, &[("on", true), ("off", false)])
+}
+
+fn read_servers(reader: &mut Reader<'_>, item: Item) -> BTreeMap<String, Server> {
+    let mut servers: BTreeMap<String, Server> = BTreeMap::new();
+    for (name, body) in reader.entries(item) {
+        let lower = name.name().to_lowercase();
+        if let Some(other) = servers.keys().find(|known| known.to_lowercase() == lower) {
+            let what = format!("this name differs from `{other}` only in case");
+            reader.wrong(&name, what, "rename one; labels and file names would not tell them apart");
+            continue;
+        }
+        if let Some((server, _)) = read_server(reader, &name, body, &Layer::Operator) {
+            servers.insert(server.name.clone(), server);
+        }
+    }
+    servers
+}
+
+fn read_serve(reader: &mut Reader<'_>, item: Item) -> Serve {
+    let mut serve = Serve::default();
+    let whole = Item { node: item.node.clone(), key: item.key.clone() };
+    let Some(mut fields) = reader.fields(item, &keys::SERVE) else { return serve };
+    if let Some(item) = fields.take("listen")
+        && let Some(text) = reader.filled(&item)
+    {
+        match parse_listen(&text.value) {
+            Some(address) => serve.listen = address,
+            None => reader.wrong(
+                &item,
+                "no address to listen on",
+                "write an IP address and a port, such as 127.0.0.1:8848 or [::1]:8848",
+            ),
+        }
+    }
+    if let Some(item) = fields.take("allowed_hosts") {
+        serve.allowed_hosts = reader.texts(item);
+    }
+    if let Some(item) = fields.take("allowed_origins") {
+        serve.allowed_origins = reader.texts(item);
+    }
+    if let Some(item) = fields.take("keep_alive") {
+        serve.keep_alive = reader.duration(&item, Duration::from_secs(1)).unwrap_or(serve.keep_alive);
+    }
+    if let Some(item) = fields.take("max_tool_name") {
+        let found = reader.number(&item, 16, 128).and_then(|value| usize::try_from(value).ok());
+        serve.max_tool_name = found.unwrap_or(serve.max_tool_name);
+    }
+    if let Some(item) = fields.take("behind_proxy") {
+        serve.behind_proxy = reader.flag(&item).unwrap_or_default();
+    }
+    if let Some(refusal) = serve.refusal(serve.listen) {
+        reader.wrong(&whole, refusal, "");
+    }
+    serve
+}
+
+/// `localhost` is a word for 127.0.0.1 here; other names are not resolved while a file is read.
+fn parse_listen(text: &str) -> Option<SocketAddr> {
+    match text.strip_prefix("localhost:") {
+        Some(port) => port.parse().ok().map(|port| SocketAddr::from(([127, 0, 0, 1], port))),
+        None => text.parse().ok(),
+    }
+}
+
+fn read_approvals(reader: &mut Reader<'_>, item: Item) -> Approvals {
+    let mut approvals = Approvals::default();
+    let Some(mut fields) = reader.fields(item, &keys::APPROVALS) else { return approvals };
+    if let Some(item) = fields.take("timeout") {
+        approvals.timeout = reader.duration(&item, Duration::from_secs(1)).unwrap_or(approvals.timeout);
+    }
+    match fields.take("hold") {
+        Some(item) => {
+            if let Some(hold) = reader.duration(&item, Duration::ZERO) {
+                if hold > approvals.timeout {
+                    reader.wrong(
+                        &item,
+                        "a call cannot be held longer than its ask lives",
+                        "make it at most approvals.timeout",
+                    );
+                }
+                approvals.hold = hold;
+            }
+        }
+        None => approvals.hold = approvals.hold.min(approvals.timeout),
+    }
+    approvals
+}
+
+fn read_pins(reader: &mut Reader<'_>, item: Item) -> Pins {
+    let mut pins = Pins::default();
+    let Some(mut fields) = reader.fields(item, &keys::PINS) else { return pins };
+    if let Some(item) = fields.take("first_use") {
+        let choices = [("pin", FirstUse::Pin), ("review", FirstUse::Review)];
+        pins.first_use = reader.choice(&item, &choices).unwrap_or_default();
+    }
+    pins
+}
+
+fn read_audit(reader: &mut Reader<'_>, item: Item) -> Audit {
+    let mut audit = Audit::default();
+    let Some(mut fields) = reader.fields(item, &keys::AUDIT) else { return audit };
+    if let Some(item) = fields.take("durability") {
+        let choices = [("process", Durability::Process), ("disk", Durability::Disk)];
+        audit.durability = reader.choice(&item, &choices).unwrap_or_default();
+    }
+    audit
+}

@@ -1,0 +1,223 @@
+//! The published JSON Schema of `toolgate.yaml`.
+//!
+//! Contract: every block is closed and has exactly the keys and other spellings of the reader's
+//! tables (a test walks both). The schema is for editors; the reader is what decides, and it knows
+//! more: which keys exclude each other, names, labels, digests.
+
+use serde_json::{Map, Value, json};
+
+use crate::model::Config;
+use crate::read::keys::{self, Keys};
+
+#[cfg(test)]
+mod tests;
+
+const DURATION: &str = "^[0-9]+(ms|s|m|h)$";
+
+impl Config {
+    /// The schema (JSON Schema 2020-12) of a configuration file of this version.
+    pub fn json_schema() -> Value {
+        let mut schema = block(&keys::TOP, "Toolgate configuration", |key| match key {
+            "data_dir" => text("Where Toolgate keeps its data; relative paths count from this file."),
+            "on_missing_env" => {
+                choice(&["warn", "error"], "What a ${VAR} without a value is. Default: warn.")
+            }
+            "managed" => {
+                json!({ "enum": ["on", "off", true, false], "description": "off: servers.d is ignored. Default: on." })
+            }
+            "serve" => serve(),
+            "servers" => json!({
+                "type": "object",
+                "description": "The MCP servers agents can reach, by name.",
+                "propertyNames": { "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" },
+                "additionalProperties": server(),
+            }),
+            "personas" => json!({
+                "type": "object",
+                "description": "As whom agents act, by name. `default` always exists.",
+                "additionalProperties": persona(),
+            }),
+            "approvals" => block(&keys::APPROVALS, "How long questions to a person live.", |key| match key {
+                "timeout" => duration("How long an ask can be answered. Default: 300s."),
+                _ => duration("How long a call waits for the answer. Default: 50s."),
+            }),
+            "pins" => block(&keys::PINS, "What happens when a server is seen first.", |_| {
+                choice(&["pin", "review"], "pin: as first seen. review: hidden until accepted. Default: pin.")
+            }),
+            "plugins" => plugins(),
+            _ => block(&keys::AUDIT, "How the audit log is kept.", |_| {
+                choice(
+                    &["process", "disk"],
+                    "What a committed row survives: the process, or the machine. Default: process.",
+                )
+            }),
+        });
+        if let Value::Object(schema) = &mut schema {
+            schema.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
+            schema.insert("title".to_owned(), json!("toolgate.yaml"));
+        }
+        schema
+    }
+}
+
+/// A closed object with the keys of a table and its other spellings.
+fn block(table: &Keys, description: &str, of: impl Fn(&'static str) -> Value) -> Value {
+    let mut properties = Map::new();
+    for key in table.known.iter().filter(|key| !keys::MANAGED_ONLY.contains(key)) {
+        properties.insert((*key).to_owned(), of(key));
+    }
+    for (alias, key) in table.aliases {
+        let mut value = of(key);
+        if let Value::Object(value) = &mut value {
+            value.insert("description".to_owned(), json!(format!("Another spelling of `{key}`.")));
+        }
+        properties.insert((*alias).to_owned(), value);
+    }
+    // A key with nothing behind it counts as absent.
+    json!({ "type": ["object", "null"], "description": description, "additionalProperties": false, "properties": properties })
+}
+
+fn serve() -> Value {
+    block(&keys::SERVE, "How agents reach Toolgate over HTTP.", |key| match key {
+        "listen" => text("IP address and port. Default: 127.0.0.1:8848."),
+        "allowed_hosts" => texts("Host values that are accepted; needed beside a wildcard address."),
+        "allowed_origins" => texts("Origin values that are accepted from browsers."),
+        "keep_alive" => duration("How often an idle stream gets a comment. Default: 15s."),
+        "max_tool_name" => {
+            json!({ "type": "integer", "minimum": 16, "maximum": 128, "description": "Longest exposed tool name. Default: 49." })
+        }
+        _ => flag("Something in front ends TLS and is reached by nobody else. Default: false."),
+    })
+}
+
+fn server() -> Value {
+    block(&keys::SERVER, "One MCP server: `command` or `url`.", |key| match key {
+        "transport" => choice(
+            &["stdio", "streamable-http", "http", "streamable_http"],
+            "Default: stdio with `command`, streamable-http with `url`.",
+        ),
+        "command" => text("stdio: the program, or the program and its first arguments. No shell is started."),
+        "args" => json!({ "type": "array", "items": scalar(), "description": "stdio: its arguments." }),
+        "env" => {
+            json!({ "type": "object", "additionalProperties": scalar(), "description": "stdio: its variables; write secrets as ${NAME}." })
+        }
+        "cwd" => text("stdio: its working directory."),
+        "url" => text("streamable-http: its endpoint, http or https."),
+        "headers" => {
+            json!({ "type": "object", "additionalProperties": scalar(), "description": "streamable-http: headers of every request; write secrets as ${NAME}." })
+        }
+        "protocol" => {
+            choice(&["auto", "legacy", "2026-07-28"], "The revision that is spoken. Default: auto.")
+        }
+        "enabled" => flag("false: never connected. Default: true."),
+        "instance" => {
+            choice(&["per-caller", "session", "shared"], "Who shares a connection. Default: per-caller.")
+        }
+        "timeouts" => block(&keys::TIMEOUTS, "Deadlines.", |key| match key {
+            "init" => duration("Until it is ready. Default: 60s."),
+            "call" => duration("One request; progress starts it again. Default: 120s."),
+            "probe" => duration("The era probe. Default: 5s."),
+            _ => duration("One request in all. Default: 15m."),
+        }),
+        "tools" => {
+            block(&keys::TOOLS, "Which of its tools exist for agents; exact names.", |key| match key {
+                "allow" => texts("Only these; empty: all."),
+                _ => texts("Never these; wins over allow."),
+            })
+        }
+        "trust" => block(&keys::TRUST, "Exceptions and locks.", |key| match key {
+            "auto_approve_tools" => texts("<server>__<tool> names that need no approval."),
+            "pinned_tool_hash" => {
+                json!({ "type": "string", "pattern": "^sha256:[0-9a-f]{64}$", "description": "The digest its whole surface must have." })
+            }
+            _ => flag("It drives the real machine; grants last a session at most. Default: false."),
+        }),
+        "adapter" => block(&keys::ADAPTER, "The adapter in front of it.", |key| match key {
+            "plugin" => text("owner/name of the adapter."),
+            _ => object("Its settings."),
+        }),
+        _ => text("Your own words about it."),
+    })
+}
+
+fn persona() -> Value {
+    block(&keys::PERSONA, "One persona.", |key| match key {
+        "servers" => texts("The servers it may see."),
+        "capabilities" => {
+            block(&keys::CAPABILITIES, "Its labels; what matches none is denied.", |key| match key {
+                "allow" => texts("Allowed, such as mcp.call:github/get_issue."),
+                _ => texts("Asked for first; wins over allow."),
+            })
+        }
+        _ => block(&keys::PERSONA_APPROVALS, "Where its asks are answered.", |_| {
+            flag(
+                "Whether an ask may be shown in the client it came from. Default: yes on stdio, no over HTTP.",
+            )
+        }),
+    })
+}
+
+fn plugins() -> Value {
+    let key_list = || json!({ "type": "array", "minItems": 1, "items": { "type": "string", "pattern": "^ed25519:" }, "description": "ed25519:<base64>" });
+    block(&keys::PLUGINS, "Signed components that judge and adapt.", |key| match key {
+        "bundle" => choice(
+            &["default", "none"],
+            "none: the components in the binary are not loaded. Default: default.",
+        ),
+        "fallback" => texts("Policies that are asked when all others abstain. Default: toolgate/ask."),
+        "trust" => json!({
+            "type": "array",
+            "description": "Who may sign which plugins.",
+            "items": block(&keys::TRUST_RULE, "One rule: `keys` or `any_of`.", |key| match key {
+                "plugins" => text("owner/name, or owner/*."),
+                "any_of" => block(&keys::ANY_OF, "At least `minimum` of `keys`.", |key| match key {
+                    "minimum" => json!({ "type": "integer", "minimum": 1, "description": "Default: 1." }),
+                    _ => key_list(),
+                }),
+                _ => key_list(),
+            }),
+        }),
+        _ => json!({
+            "type": "array",
+            "description": "Further plugins.",
+            "items": block(&keys::LOAD, "One plugin.", |key| match key {
+                "plugin" => text("owner/name, owner/name@^1, or ./DIR."),
+                "decisions" => json!({
+                    "type": "array",
+                    "items": { "enum": ["allow", "ask", "deny", "redact"] },
+                    "description": "Which of its decisions count. Default: ask, deny, redact.",
+                }),
+                "settings" => object("Its settings."),
+                _ => object("What it may reach."),
+            }),
+        }),
+    })
+}
+
+fn text(description: &str) -> Value {
+    json!({ "type": "string", "description": description })
+}
+
+fn texts(description: &str) -> Value {
+    json!({ "type": "array", "items": { "type": "string" }, "uniqueItems": true, "description": description })
+}
+
+fn flag(description: &str) -> Value {
+    json!({ "type": "boolean", "description": description })
+}
+
+fn object(description: &str) -> Value {
+    json!({ "type": "object", "description": description })
+}
+
+fn scalar() -> Value {
+    json!({ "type": ["string", "number", "boolean"] })
+}
+
+fn choice(words: &[&str], description: &str) -> Value {
+    json!({ "enum": words, "description": description })
+}
+
+fn duration(description: &str) -> Value {
+    json!({ "type": "string", "pattern": DURATION, "description": description })
+}

@@ -1,0 +1,273 @@
+//! One configured upstream server.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use toolgate_base::Secret;
+
+use crate::masked::mask_url;
+
+/// One entry of `servers`, or one file of the managed layer.
+#[derive(Debug, Clone)]
+pub struct Server {
+    /// The key, checked by `toolgate_labels::check_server_name`.
+    pub name: String,
+    /// Which layer it comes from.
+    pub origin: Origin,
+    /// How it is reached.
+    pub transport: Transport,
+    /// `enabled: false`: never connected, reported as `disabled`. Default true.
+    pub enabled: bool,
+    /// Which era is spoken. Default [`Protocol::Auto`].
+    pub protocol: Protocol,
+    /// Who shares a connection. Default [`Instance::PerCaller`].
+    pub instance: Instance,
+    /// Deadlines.
+    pub timeouts: Timeouts,
+    /// Which tools exist for clients.
+    pub tools: ToolFilter,
+    /// Exceptions and locks (rows TRU-*).
+    pub trust: Trust,
+    /// The adapter in front of it.
+    pub adapter: Option<AdapterUse>,
+    /// Variables without a value that stand in a header, URL, command or working directory. Not
+    /// empty: the server is not connected and is shown as `missing-credential` (FT-15).
+    pub missing_env: Vec<String>,
+    /// The operator's own words about it.
+    pub description: Option<String>,
+    /// The parts of the transport as they may be shown: templates instead of expanded values.
+    pub(crate) shown: Shown,
+}
+
+impl Server {
+    /// A stdio server with every default, as `mcp add NAME -- COMMAND ARGS…` makes it.
+    pub fn stdio(name: impl Into<String>, command: impl Into<String>, args: Vec<String>) -> Self {
+        let transport = Transport::Stdio { command: command.into(), args, env: BTreeMap::new(), cwd: None };
+        Self::with(name.into(), transport)
+    }
+
+    /// A streamable HTTP server with every default, as `mcp add NAME URL` makes it.
+    pub fn http(name: impl Into<String>, url: impl Into<String>) -> Self {
+        Self::with(name.into(), Transport::StreamableHttp { url: url.into(), headers: Vec::new() })
+    }
+
+    pub(crate) fn with(name: String, transport: Transport) -> Self {
+        Self {
+            name,
+            origin: Origin::Operator,
+            transport,
+            enabled: true,
+            protocol: Protocol::Auto,
+            instance: Instance::PerCaller,
+            timeouts: Timeouts::default(),
+            tools: ToolFilter::default(),
+            trust: Trust::default(),
+            adapter: None,
+            missing_env: Vec::new(),
+            description: None,
+            shown: Shown::default(),
+        }
+    }
+}
+
+/// Which layer an entry comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// The operator's own file, which Toolgate never rewrites.
+    Operator,
+    /// A file of the managed layer, which the CLI wrote.
+    Managed(PathBuf),
+}
+
+/// How a server is reached. `Debug` shows neither values of variables nor secrets of a URL.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Transport {
+    /// A child process that speaks over its standard input and output.
+    Stdio {
+        /// The program: an absolute path, or a name that is looked up in `PATH`.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Variables it gets beside the few every child gets.
+        env: BTreeMap<String, Secret>,
+        /// Its working directory, absolute.
+        cwd: Option<PathBuf>,
+    },
+    /// Streamable HTTP. The URL is http or https and has a host.
+    StreamableHttp {
+        /// The endpoint. It may hold a secret: show [`Transport::shown_url`] instead.
+        url: String,
+        /// Headers of every request: name as written, value.
+        headers: Vec<(String, Secret)>,
+    },
+}
+
+impl Transport {
+    /// The canonical name: `stdio` or `streamable-http`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Stdio { .. } => "stdio",
+            Self::StreamableHttp { .. } => "streamable-http",
+        }
+    }
+
+    /// The URL with userinfo and query values masked; `None` for stdio.
+    pub fn shown_url(&self) -> Option<String> {
+        match self {
+            Self::Stdio { .. } => None,
+            Self::StreamableHttp { url, .. } => Some(mask_url(url)),
+        }
+    }
+}
+
+impl fmt::Debug for Transport {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // Arguments may be expanded secrets, so only their number is told.
+            Self::Stdio { command: _, args, env, cwd } => formatter
+                .debug_struct("Stdio")
+                .field("args", &args.len())
+                .field("env", env)
+                .field("cwd", cwd)
+                .finish_non_exhaustive(),
+            Self::StreamableHttp { url, headers } => formatter
+                .debug_struct("StreamableHttp")
+                .field("url", &mask_url(url))
+                .field("headers", headers)
+                .finish(),
+        }
+    }
+}
+
+/// `protocol`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// Probe, and remember.
+    #[default]
+    Auto,
+    /// The initialize handshake, revisions up to 2025-11-25.
+    Legacy,
+    /// Revision 2026-07-28, never falling back.
+    Modern,
+}
+
+/// `instance`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Instance {
+    /// One connection for each persona and credential.
+    #[default]
+    PerCaller,
+    /// One for each session of a client.
+    Session,
+    /// One for all: the operator's word that callers may share its state.
+    Shared,
+}
+
+/// `timeouts`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// From the start of a connection to the end of its handshake. Default 60 s.
+    pub init: Duration,
+    /// One request; progress starts it again. Default 120 s.
+    pub call: Duration,
+    /// The era probe. Default 5 s.
+    pub probe: Duration,
+    /// One request in all, progress or not. Default 15 min.
+    pub max_total: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            init: Duration::from_mins(1),
+            call: Duration::from_mins(2),
+            probe: Duration::from_secs(5),
+            max_total: Duration::from_mins(15),
+        }
+    }
+}
+
+/// `tools`: exact names, as the server gives them or as clients see them. `deny` wins.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolFilter {
+    /// Only these. Empty: every tool, as acceptance 2.2 writes it.
+    pub allow: Vec<String>,
+    /// Never these.
+    pub deny: Vec<String>,
+}
+
+/// `trust` (rows TRU-001 to TRU-006).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Trust {
+    /// `<server>__<tool>` names that need no approval. One that matches nothing grants nothing.
+    pub auto_approve_tools: Vec<String>,
+    /// The whole surface must have this digest (`sha256:<64 hex>`, checked), or the server is refused.
+    pub pinned_tool_hash: Option<String>,
+    /// It drives the real machine: grants last a session at most.
+    pub host_escape: bool,
+}
+
+/// `adapter`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdapterUse {
+    /// The adapter's plugin name.
+    pub plugin: String,
+    /// A JSON object, as text.
+    pub settings_json: String,
+}
+
+/// What may be shown of a transport. Empty where nothing was expanded.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Shown {
+    pub(crate) command: Option<String>,
+    pub(crate) args: Option<Vec<String>>,
+    pub(crate) cwd: Option<String>,
+    pub(crate) url: Option<String>,
+    pub(crate) settings: Option<serde_json::Value>,
+}
+
+/// Whether a literal value under this name looks like a secret (SEC-014): by the name of its key, or
+/// by how well-known tokens begin. A text with `${` in it is a reference and never one.
+pub fn looks_like_secret(name: &str, value: &str) -> bool {
+    const NAMES: [&str; 9] = [
+        "token",
+        "secret",
+        "password",
+        "passwd",
+        "api_key",
+        "api-key",
+        "apikey",
+        "authorization",
+        "private_key",
+    ];
+    const BEGINNINGS: [&str; 15] = [
+        "sk-",
+        "ghp_",
+        "gho_",
+        "ghs_",
+        "ghu_",
+        "github_pat_",
+        "glpat-",
+        "xoxb-",
+        "xoxp-",
+        "AKIA",
+        "npm_",
+        "hf_",
+        "Bearer ",
+        "Basic ",
+        "pypi-",
+    ];
+    let name = name.to_ascii_lowercase();
+    let value = value.trim();
+    if value.len() < 4 || value.contains("${") {
+        return false;
+    }
+    // `GITHUB_TOKEN_FILE=/run/secrets/x` names where a secret is, and is none.
+    let by_name =
+        NAMES.iter().any(|word| name.contains(word)) && !name.ends_with("_file") && !name.ends_with("_path");
+    let plain = ["true", "false", "none"].contains(&value) || value.bytes().all(|byte| byte.is_ascii_digit());
+    (by_name && !plain)
+        || BEGINNINGS.iter().any(|start| value.len() > start.len() + 3 && value.starts_with(start))
+}
