@@ -1,1 +1,39 @@
-//! The audit log, asks, grants, pins and tokens, in SQLite.
+//! The audit log, asks, pins and tokens of one data directory, in two SQLite files.
+//!
+//! `audit.db` holds the append-only, hash-chained [`audit_log`](audit); its heads are anchored
+//! beside it in `audit.heads`, so that a cut tail shows. `state.db` holds what Toolgate remembers:
+//! asks, pins, tokens; the list of pinned servers is kept a second time in `pins.known`, so that a
+//! deleted `state.db` is noticed instead of being taken for a first use.
+//!
+//! Contract: what cannot be read is an error and never "nothing there"; what could not be written
+//! is an error to whoever waits for it and never a lost row; a file of a newer format is refused.
+//! Bounds: 16 KiB of details a row, 100,000 rows waiting, 10,000 rows or 16 MiB or 5 s a query.
+//! Threat: another process of the same user edits the files. That cannot be prevented here, but it
+//! is made visible: see [`AuditReader::verify`] and [`Store::pins_of`].
+//!
+//! Calls about `state.db` are short and synchronous; they wait at most [`BUSY_TIMEOUT`] for
+//! another process. [`Store::append`] holds no lock across an await: one thread owns the writer.
+
+pub mod audit;
+mod database;
+mod error;
+mod paths;
+pub mod state;
+mod store;
+mod sys;
+
+pub use audit::event::Event;
+pub use audit::filter::{Filter, SelectOutcome};
+pub use audit::reader::AuditReader;
+pub use audit::row::{Actor, AuditRow, CallFacts, Position, StoredRow};
+pub use audit::verify::{ChainSummary, Finding, Problem, VerifyReport};
+pub use database::{BUSY_TIMEOUT, Durability};
+pub use error::{ErrorClass, StoreError};
+pub use paths::{AUDIT_DB, AUDIT_HEADS, PINS_KNOWN, STATE_DB, protected_files};
+pub use state::asks::{Ask, AskAbout, AskBinding, AskState, Recorded};
+pub use state::pins::{KnownServer, PinnedDefinition, Pins};
+pub use state::tokens::{IssuedToken, TokenInfo, TokenOwner};
+pub use store::Store;
+
+/// How many asks may wait for one caller at a time (design section 3, step 6).
+pub const DEFAULT_MAX_PENDING_ASKS: usize = 8;

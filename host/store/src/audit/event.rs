@@ -1,0 +1,131 @@
+//! The words of the audit log: what `details.event` and `action` can say.
+//!
+//! One enum holds the vocabulary of acceptance 2.5 as far as Toolgate emits it today; a kind is
+//! added here together with the place that emits it, so that nobody filters for an event that
+//! never comes. [`Event::ALL`] lets a test compare the enum with emit sites and documentation.
+
+/// What happened, as `details.event` names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Event {
+    /// A tool call is about to leave; committed before a byte does (AUD-013).
+    McpCalled,
+    /// The call came back, successfully or with `isError` (AUD-014).
+    McpCompleted,
+    /// Transport or protocol failed, for a call or for the connection itself (AUD-015).
+    McpFailed,
+    /// The caller cancelled the call or went away.
+    McpCancelled,
+    /// The call, list or connection was refused; nothing left.
+    McpDenied,
+    /// A server answered the handshake or the discovery.
+    McpInitialized,
+    /// A server's tools were listed.
+    McpToolsListed,
+    /// A server said that its tools changed.
+    McpToolListChanged,
+    /// A question to the operator was recorded.
+    ApprovalRequest,
+    /// A question expired without an answer (AUD-019).
+    ApprovalTimeout,
+    /// A plugin was verified, admitted and loaded.
+    PluginLoaded,
+    /// A plugin was refused before it could run.
+    PluginRefused,
+    /// A plugin broke a limit or trapped.
+    PluginTrap,
+    /// A definition does not match its pin.
+    ToolPinMismatch,
+    /// The surface of a server was pinned or pinned anew.
+    ServerPinned,
+    /// A server was added to the configuration.
+    McpServerInstalled,
+    /// A server was removed from the configuration.
+    McpServerRemoved,
+    /// A bearer token was issued.
+    TokenIssued,
+    /// A bearer token was revoked.
+    TokenRevoked,
+    /// The operator trusted a configuration file of a working directory.
+    ConfigTrusted,
+    /// Rows that nobody waited for could not be written; says how many.
+    AuditGap,
+}
+
+impl Event {
+    /// Every kind, in the order of declaration.
+    pub const ALL: [Self; 21] = [
+        Self::McpCalled,
+        Self::McpCompleted,
+        Self::McpFailed,
+        Self::McpCancelled,
+        Self::McpDenied,
+        Self::McpInitialized,
+        Self::McpToolsListed,
+        Self::McpToolListChanged,
+        Self::ApprovalRequest,
+        Self::ApprovalTimeout,
+        Self::PluginLoaded,
+        Self::PluginRefused,
+        Self::PluginTrap,
+        Self::ToolPinMismatch,
+        Self::ServerPinned,
+        Self::McpServerInstalled,
+        Self::McpServerRemoved,
+        Self::TokenIssued,
+        Self::TokenRevoked,
+        Self::ConfigTrusted,
+        Self::AuditGap,
+    ];
+
+    /// The name in `details.event`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::McpCalled => "mcp_called",
+            Self::McpCompleted => "mcp_completed",
+            Self::McpFailed => "mcp_failed",
+            Self::McpCancelled => "mcp_cancelled",
+            Self::McpDenied => "mcp_denied",
+            Self::McpInitialized => "mcp_initialized",
+            Self::McpToolsListed => "mcp_tools_listed",
+            Self::McpToolListChanged => "mcp_tool_list_changed",
+            Self::ApprovalRequest => "approval.request",
+            Self::ApprovalTimeout => "approval.timeout",
+            Self::PluginLoaded => "plugin_loaded",
+            Self::PluginRefused => "plugin_refused",
+            Self::PluginTrap => "plugin_trap",
+            Self::ToolPinMismatch => "tool_pin_mismatch",
+            Self::ServerPinned => "server_pinned",
+            Self::McpServerInstalled => "mcp_server_installed",
+            Self::McpServerRemoved => "mcp_server_removed",
+            Self::TokenIssued => "token_issued",
+            Self::TokenRevoked => "token_revoked",
+            Self::ConfigTrusted => "config_trusted",
+            Self::AuditGap => "audit_gap",
+        }
+    }
+
+    /// The `action` such a row carries unless its maker says otherwise (AUD-006): a noun and a
+    /// verb, so that `--action tool.execute` finds the whole life of calls.
+    pub const fn action(self) -> &'static str {
+        match self {
+            Self::McpCalled | Self::McpCompleted | Self::McpFailed | Self::McpCancelled | Self::McpDenied => {
+                "tool.execute"
+            }
+            Self::McpInitialized => "server.connect",
+            Self::McpToolsListed | Self::McpToolListChanged => "tool.list",
+            Self::ApprovalRequest => "approval.request",
+            Self::ApprovalTimeout => "approval.timeout",
+            Self::PluginLoaded | Self::PluginRefused => "plugin.load",
+            Self::PluginTrap => "plugin.run",
+            Self::ToolPinMismatch => "tool.pin",
+            Self::ServerPinned => "server.pin",
+            Self::McpServerInstalled => "server.install",
+            Self::McpServerRemoved => "server.remove",
+            Self::TokenIssued => "token.issue",
+            Self::TokenRevoked => "token.revoke",
+            Self::ConfigTrusted => "config.trust",
+            Self::AuditGap => "audit.gap",
+        }
+    }
+}

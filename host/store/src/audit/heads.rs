@@ -1,0 +1,246 @@
+//! `audit.heads`: the last row of every chain, kept outside the database, so that a tail that was
+//! cut off shows.
+//!
+//! The file is readable and of fixed width: a title, then a slot for each chain, 128 bytes each,
+//! `<chain> <seq> <hash> <check>`. A slot is rewritten in place by one write inside one page,
+//! which kill -9 does not tear; its check (the first bytes of a sha256) shows a write that a power
+//! cut did. Every access holds the file's lock, so that writers of several processes share it.
+//!
+//! Rules: a slot never goes backwards; it is written after the rows it speaks of; a file that is
+//! missing or damaged beside existing rows is left as it is, because making a new one would hide
+//! what happened to the old one.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+
+use super::chain::{GENESIS, Hash};
+use crate::error::StoreError;
+use crate::{paths, sys};
+
+/// Bytes of a slot. 32 of them fill a page, so that none lies on two.
+const SLOT: usize = 128;
+/// The most slots a file may have: 8 KiB.
+const MAX_SLOTS: usize = 64;
+/// The most characters of a chain's name in its column.
+pub(crate) const MAX_CHAIN_NAME: usize = 24;
+/// How often and how long the lock of the file is waited for: 2 s in all.
+const LOCK_PAUSES: u32 = 1000;
+const LOCK_PAUSE: Duration = Duration::from_millis(2);
+const CHECK_DIGITS: usize = 16;
+const TITLE: &str = "toolgate audit heads, format 1";
+
+/// The last row of a chain, as far as it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// Its number; 0 where the chain has no row yet.
+    pub(crate) seq: i64,
+    /// Its hash.
+    pub(crate) hash: Hash,
+}
+
+impl Head {
+    /// The head of a chain without rows.
+    pub(crate) const EMPTY: Self = Self { seq: 0, hash: GENESIS };
+}
+
+/// What the file holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Anchors {
+    /// There is no file, or an empty one.
+    Missing,
+    /// The file is not what this crate wrote; says where.
+    Damaged(String),
+    /// The slots in their order.
+    Slots(Vec<(String, Head)>),
+}
+
+impl Anchors {
+    /// The anchor of a chain, where the file has one.
+    pub(crate) fn of(&self, chain: &str) -> Option<Head> {
+        match self {
+            Self::Slots(slots) => slots.iter().find(|(name, _)| name == chain).map(|(_, head)| *head),
+            Self::Missing | Self::Damaged(_) => None,
+        }
+    }
+}
+
+/// The file of one data directory. Opened anew for each access, so that a file that was moved
+/// away is missed instead of being written to in its new place.
+#[derive(Debug, Clone)]
+pub(crate) struct Heads {
+    path: PathBuf,
+}
+
+impl Heads {
+    /// The anchors of a data directory.
+    pub(crate) fn of(data_dir: &Path) -> Self {
+        Self { path: data_dir.join(paths::AUDIT_HEADS) }
+    }
+
+    /// The file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads all slots.
+    pub(crate) fn read(&self) -> Result<Anchors, StoreError> {
+        match self.open_existing() {
+            Ok(Some(mut file)) => read_all(&mut file),
+            Ok(None) => Ok(Anchors::Missing),
+            Err(source) => Err(source),
+        }
+        .map_err(|source| StoreError::io("read", &self.path, source))
+    }
+
+    /// Makes the file for a log that has no rows yet.
+    pub(crate) fn create(&self) -> Result<(), StoreError> {
+        let made = || {
+            let mut file = sys::open_private(&self.path)?;
+            lock(&file)?;
+            if file.metadata()?.len() == 0 {
+                file.write_all(title().as_bytes())?;
+                file.sync_all()?;
+            }
+            io::Result::Ok(())
+        };
+        made().map_err(|source| StoreError::io("create", &self.path, source))
+    }
+
+    /// Adds an empty slot for a chain that has none, before its first row is committed. False
+    /// where the file is missing, damaged or full.
+    pub(crate) fn reserve(&self, chain: &str) -> Result<bool, StoreError> {
+        self.change(|file| {
+            let Anchors::Slots(slots) = read_all(file)? else {
+                return Ok(false);
+            };
+            if slots.iter().any(|(name, _)| name == chain) {
+                return Ok(true);
+            }
+            if slots.len() >= MAX_SLOTS {
+                return Ok(false);
+            }
+            write_slot(file, slots.len(), chain, &Head::EMPTY)?;
+            Ok(true)
+        })
+    }
+
+    /// Moves a chain's anchor forward. False where there is no slot to move.
+    pub(crate) fn advance(&self, chain: &str, head: &Head) -> Result<bool, StoreError> {
+        self.change(|file| {
+            let Anchors::Slots(slots) = read_all(file)? else {
+                return Ok(false);
+            };
+            let Some(index) = slots.iter().position(|(name, _)| name == chain) else {
+                return Ok(false);
+            };
+            // A slower writer of the same chain may come late; its head is behind by then.
+            if slots.get(index).is_some_and(|(_, old)| old.seq < head.seq) {
+                write_slot(file, index, chain, head)?;
+            }
+            Ok(true)
+        })
+    }
+
+    fn change(&self, change: impl FnOnce(&mut File) -> io::Result<bool>) -> Result<bool, StoreError> {
+        let changed = match self.open_existing() {
+            Ok(Some(mut file)) => change(&mut file),
+            Ok(None) => Ok(false),
+            Err(source) => Err(source),
+        };
+        changed.map_err(|source| StoreError::io("write", &self.path, source))
+    }
+
+    /// The locked file; the lock ends when the file is closed.
+    fn open_existing(&self) -> io::Result<Option<File>> {
+        match OpenOptions::new().read(true).write(true).open(&self.path) {
+            Ok(file) => {
+                lock(&file)?;
+                Ok(Some(file))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Takes the file's lock, but does not let somebody who never gives it back stop the log.
+fn lock(file: &File) -> io::Result<()> {
+    let mut pauses = LOCK_PAUSES;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) if pauses > 0 => {
+                pauses -= 1;
+                std::thread::sleep(LOCK_PAUSE);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn read_all(file: &mut File) -> io::Result<Anchors> {
+    let limit = (MAX_SLOTS + 1) * SLOT;
+    let mut bytes = Vec::with_capacity(SLOT * 4);
+    file.seek(SeekFrom::Start(0))?;
+    // One byte more than allowed is enough to see that there is more.
+    file.take(limit as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(parse(&bytes, limit))
+}
+
+fn parse(bytes: &[u8], limit: usize) -> Anchors {
+    if bytes.is_empty() {
+        return Anchors::Missing;
+    }
+    if bytes.len() > limit || !bytes.len().is_multiple_of(SLOT) {
+        return Anchors::Damaged(format!("it has {} bytes", bytes.len()));
+    }
+    let mut lines = bytes.chunks_exact(SLOT);
+    if lines.next() != Some(title().as_bytes()) {
+        return Anchors::Damaged("its first line is not the title of format 1".to_owned());
+    }
+    let mut slots: Vec<(String, Head)> = Vec::new();
+    for (index, line) in lines.enumerate() {
+        match parse_slot(line) {
+            Some((name, head)) if slots.iter().all(|(other, _)| *other != name) => {
+                slots.push((name, head));
+            }
+            Some((name, _)) => return Anchors::Damaged(format!("chain `{name}` is there twice")),
+            None => return Anchors::Damaged(format!("line {} is no anchor", index + 2)),
+        }
+    }
+    Anchors::Slots(slots)
+}
+
+fn parse_slot(line: &[u8]) -> Option<(String, Head)> {
+    let line = std::str::from_utf8(line).ok()?;
+    let mut fields = line.split_ascii_whitespace();
+    let (chain, seq, hash) = (fields.next()?, fields.next()?, fields.next()?);
+    let mut head = Head { seq: seq.parse().ok().filter(|seq| *seq >= 0)?, hash: GENESIS };
+    hex::decode_to_slice(hash, &mut head.hash).ok()?;
+    // Writing it again and comparing checks the width, the check digits and the end of the line.
+    (slot(chain, &head) == line).then(|| (chain.to_owned(), head))
+}
+
+fn write_slot(file: &mut File, index: usize, chain: &str, head: &Head) -> io::Result<()> {
+    let at = (index + 1) * SLOT;
+    file.seek(SeekFrom::Start(at as u64))?;
+    file.write_all(slot(chain, head).as_bytes())
+}
+
+fn slot(chain: &str, head: &Head) -> String {
+    let body = format!("{chain:<MAX_CHAIN_NAME$} {:020} {}", head.seq, hex::encode(head.hash));
+    let check = hex::encode(Sha256::digest(body.as_bytes()));
+    let check = check.get(..CHECK_DIGITS).unwrap_or_default();
+    format!("{body} {check}\n")
+}
+
+fn title() -> String {
+    format!("{TITLE:<width$}\n", width = SLOT - 1)
+}
+
+#[cfg(test)]
+mod tests;

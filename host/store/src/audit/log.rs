@@ -1,0 +1,252 @@
+//! The log as its writer sees it: one transaction a group, one chain, one anchor.
+//!
+//! The head of the chain is read inside `BEGIN IMMEDIATE`, so that another process with the same
+//! writer name extends the chain instead of forking it. A chain whose anchor contradicts the
+//! database is left alone and its successor `<writer>.2`, `.3` … is begun (see [`super`]).
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use toolgate_base::Clock;
+
+use super::chain::{self, Columns, Hash};
+use super::checkpoint::Checkpointer;
+use super::heads::{Anchors, Head, Heads, MAX_CHAIN_NAME};
+use super::prepare::Prepared;
+use super::row::Position;
+use super::schema;
+use crate::database::{Database, Durability};
+use crate::error::StoreError;
+use crate::paths;
+
+/// The longest name of a writer; the rest of the column is for the number of a successor.
+const MAX_WRITER_NAME: usize = 16;
+/// How many successors a chain may have before the operator must look.
+const MAX_SUCCESSORS: u32 = 50;
+
+/// An open `audit.db` with the right to append.
+pub(crate) struct Log {
+    database: Database,
+    heads: Heads,
+    clock: Arc<dyn Clock>,
+    writer: String,
+    current: Option<Current>,
+    checkpointer: Checkpointer,
+    anchor_warned: bool,
+}
+
+/// The chain in use and its head after the last commit of this process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Current {
+    chain: String,
+    head: Head,
+}
+
+impl Log {
+    /// Opens or creates the log.
+    pub(crate) fn open(
+        data_dir: &Path,
+        writer: &str,
+        durability: Durability,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, StoreError> {
+        check_name(writer)?;
+        let path = data_dir.join(paths::AUDIT_DB);
+        let database = Database::open(&path, &schema::FORMAT, durability)?;
+        // The WAL is written back by another thread: a checkpoint syncs, which takes longer than
+        // many calls do.
+        database
+            .connection
+            .pragma_update(None, "wal_autocheckpoint", 0)
+            .map_err(database.error("set up the connection"))?;
+        let heads = Heads::of(data_dir);
+        let empty: bool = database
+            .connection
+            .query_row("SELECT NOT EXISTS (SELECT 1 FROM audit_log)", [], |row| row.get(0))
+            .map_err(database.error("look for rows"))?;
+        if empty {
+            heads.create()?;
+        }
+        Ok(Self {
+            checkpointer: Checkpointer::new(&path),
+            database,
+            heads,
+            clock,
+            writer: writer.to_owned(),
+            current: None,
+            anchor_warned: false,
+        })
+    }
+
+    /// Commits rows in one transaction and moves the anchor.
+    pub(crate) fn append(&mut self, rows: &[Prepared]) -> Result<Vec<Position>, StoreError> {
+        let failed = self.database.error("append to the audit log");
+        let transaction = self.database.write("append to the audit log")?;
+        let mut current = match &self.current {
+            Some(current)
+                if head_of(&transaction, &current.chain).map_err(&failed)? == Some(current.head) =>
+            {
+                current.clone()
+            }
+            _ => choose_chain(&transaction, &self.heads, &self.writer, &failed)?,
+        };
+        let mut id: i64 = transaction
+            .query_row("SELECT coalesce(max(id), 0) FROM audit_log", [], |row| row.get(0))
+            .map_err(&failed)?;
+        let mut positions = Vec::with_capacity(rows.len());
+        for row in rows {
+            let now_ms = i64::try_from(self.clock.now_ms()).unwrap_or(i64::MAX);
+            id = id.saturating_add(1);
+            current.head = insert(&transaction, &current, id, now_ms, row).map_err(&failed)?;
+            positions.push(Position { id, chain: current.chain.clone(), seq: current.head.seq });
+        }
+        transaction.commit().map_err(&failed)?;
+        self.anchor(&current);
+        self.current = Some(current);
+        self.checkpointer.wrote(&self.database.connection, rows.len());
+        Ok(positions)
+    }
+
+    /// Ends the checkpoint thread; the connection closes with the value.
+    pub(crate) fn close(self) {
+        self.checkpointer.stop();
+    }
+
+    /// A head that cannot be written only lags behind, which `verify` allows; the rows are safe.
+    fn anchor(&mut self, current: &Current) {
+        let problem = match self.heads.advance(&current.chain, &current.head) {
+            Ok(true) => {
+                self.anchor_warned = false;
+                return;
+            }
+            Ok(false) => "it has no anchor for this chain".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        if !self.anchor_warned {
+            self.anchor_warned = true;
+            tracing::error!(
+                file = %self.heads.path().display(),
+                chain = current.chain,
+                problem,
+                "audit rows are written but not anchored; run `toolgate audit verify`"
+            );
+        }
+    }
+}
+
+fn check_name(writer: &str) -> Result<(), StoreError> {
+    let fits = (1..=MAX_WRITER_NAME).contains(&writer.len())
+        && writer.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    if fits { Ok(()) } else { Err(StoreError::WriterName { name: writer.to_owned() }) }
+}
+
+/// The first of a writer's chains that its anchor does not contradict.
+fn choose_chain(
+    transaction: &Transaction<'_>,
+    heads: &Heads,
+    writer: &str,
+    failed: &impl Fn(rusqlite::Error) -> StoreError,
+) -> Result<Current, StoreError> {
+    let anchors = heads.read()?;
+    for number in 1..=MAX_SUCCESSORS {
+        let chain = chain_name(writer, number);
+        let head = head_of(transaction, &chain).map_err(failed)?;
+        if !matches!(anchors, Anchors::Slots(_)) {
+            // Without anchors there is nothing to compare with. `verify` reports the file.
+            let head = head.unwrap_or(Head::EMPTY);
+            return Ok(Current { chain, head });
+        }
+        let agrees = match (anchors.of(&chain), head) {
+            (None, None) => {
+                heads.reserve(&chain)?;
+                true
+            }
+            (None, Some(_)) => false,
+            (Some(anchor), _) if anchor.seq == 0 => true,
+            (Some(anchor), _) => {
+                hash_at(transaction, &chain, anchor.seq).map_err(failed)? == Some(anchor.hash)
+            }
+        };
+        if agrees {
+            let head = head.unwrap_or(Head::EMPTY);
+            return Ok(Current { chain, head });
+        }
+        tracing::error!(
+            chain,
+            "the audit log does not match its anchor; the chain is not continued. \
+             Run `toolgate audit verify`"
+        );
+    }
+    Err(StoreError::Damaged {
+        path: heads.path().to_owned(),
+        what: format!("none of {MAX_SUCCESSORS} chains of `{writer}` matches its anchor"),
+        repair: "keep audit.db and audit.heads for inspection: move both away together",
+    })
+}
+
+fn chain_name(writer: &str, number: u32) -> String {
+    let name = if number == 1 { writer.to_owned() } else { format!("{writer}.{number}") };
+    debug_assert!(name.len() <= MAX_CHAIN_NAME);
+    name
+}
+
+fn head_of(connection: &Connection, chain: &str) -> rusqlite::Result<Option<Head>> {
+    connection
+        .prepare_cached("SELECT seq, hash FROM audit_log WHERE chain = ?1 ORDER BY seq DESC LIMIT 1")?
+        .query_row([chain], |row| Ok(Head { seq: row.get(0)?, hash: row.get(1)? }))
+        .optional()
+}
+
+fn hash_at(connection: &Connection, chain: &str, seq: i64) -> rusqlite::Result<Option<Hash>> {
+    connection
+        .prepare_cached("SELECT hash FROM audit_log WHERE chain = ?1 AND seq = ?2")?
+        .query_row(params![chain, seq], |row| row.get(0))
+        .optional()
+}
+
+fn insert(
+    connection: &Connection,
+    current: &Current,
+    id: i64,
+    now_ms: i64,
+    row: &Prepared,
+) -> rusqlite::Result<Head> {
+    let seq = current.head.seq.saturating_add(1);
+    let created_at = now_ms.div_euclid(1000);
+    let columns = Columns {
+        id,
+        chain: current.chain.as_bytes(),
+        seq,
+        run_id: row.run_id.as_deref().map(str::as_bytes),
+        thread_id: row.thread_id.as_deref().map(str::as_bytes),
+        persona_id: row.persona_id.as_deref().map(str::as_bytes),
+        action: row.action.as_bytes(),
+        tool: row.tool.as_deref().map(str::as_bytes),
+        request_id: row.request_id.as_deref().map(str::as_bytes),
+        details: row.details.as_bytes(),
+        created_at,
+        created_at_ms: now_ms,
+    };
+    let hash = chain::hash(&current.head.hash, &columns);
+    let inserted = connection.prepare_cached(schema::INSERT)?.execute(params![
+        id,
+        current.chain,
+        seq,
+        row.run_id,
+        row.thread_id,
+        row.persona_id,
+        row.action,
+        row.tool,
+        row.request_id,
+        row.details,
+        created_at,
+        now_ms,
+        hash,
+    ])?;
+    // A trigger of somebody else's could swallow the row without an error.
+    if inserted == 1 { Ok(Head { seq, hash }) } else { Err(rusqlite::Error::StatementChangedRows(inserted)) }
+}
+
+#[cfg(test)]
+mod tests;

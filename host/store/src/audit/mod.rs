@@ -1,0 +1,32 @@
+//! The audit log: one table that only grows, hash-chained per writer.
+//!
+//! ```text
+//! caller ── append ──▶ queue ──▶ writer thread ──▶ BEGIN IMMEDIATE … COMMIT ──▶ audit.heads
+//!                                  one group of rows a commit                  after the commit
+//! ```
+//!
+//! - [`row`]: what a row says; [`prepare`]: its bounds; [`chain`]: its hash.
+//! - [`writer`]: group commit; [`heads`]: the anchor; [`checkpoint`]: the WAL, off the call path.
+//! - [`reader`], [`filter`], [`select`]: reading; [`verify`]: proving.
+//!
+//! A head is written after its rows are committed, so it may lag behind the database and never
+//! leads it. A database that is behind its head has therefore lost rows. After a power cut under
+//! `synchronous=NORMAL` that is what `verify` reports, and it is true: rows are gone.
+//!
+//! A chain that contradicts its anchor is never continued, because its next head would bury the
+//! contradiction: the writer begins the chain `<writer>.2` and leaves the old anchor as evidence.
+
+pub(crate) mod chain;
+mod checkpoint;
+pub mod event;
+pub mod filter;
+pub(crate) mod heads;
+pub(crate) mod log;
+pub(crate) mod prepare;
+pub mod reader;
+pub mod row;
+pub(crate) mod schema;
+mod select;
+mod stored;
+pub mod verify;
+pub(crate) mod writer;

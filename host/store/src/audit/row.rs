@@ -1,0 +1,300 @@
+//! One row of the log, as its makers build it and as its readers get it.
+//!
+//! The makers below give each event the shape that acceptance 2.5 asks for, so that the call path
+//! cannot forget a member. Arguments and results are never stored, only digests of them: they may
+//! hold secrets, and the log is read by more people than the call was meant for.
+//!
+//! Bounds: see [`super::prepare`]; they are applied when the row is handed over.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use toolgate_signing::Digest;
+
+use super::event::Event;
+
+/// Who acts. Run and thread ids are claimed by the client and open nothing; the rest is known to
+/// the host from the credential.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Actor {
+    /// The agent run that the client claims (AUD-003).
+    pub run_id: Option<String>,
+    /// The conversation that the client claims (AUD-004).
+    pub thread_id: Option<String>,
+    /// The persona of the credential (AUD-005).
+    pub persona: Option<String>,
+    /// The persona's lane.
+    pub lane: Option<String>,
+    /// `stdio`, `cli` or `token:<id>`; never the token itself.
+    pub credential: Option<String>,
+    /// The session of the client.
+    pub session: Option<String>,
+}
+
+/// What is acted upon: one tool call of one client.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CallFacts {
+    /// Who calls.
+    pub actor: Actor,
+    /// The server's configured name, where the name in the call led to one.
+    pub server: Option<String>,
+    /// The original name of the tool at that server (AUD-007; design section 9a).
+    pub tool: Option<String>,
+    /// The name the client used.
+    pub exposed: Option<String>,
+    /// The client's request id, as its JSON text (AUD-008): `1` and `"1"` stay different.
+    pub request_id: Option<String>,
+}
+
+/// A row before the store adds chain, sequence number, time and hash.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AuditRow {
+    /// The agent run, as claimed.
+    pub run_id: Option<String>,
+    /// The conversation, as claimed.
+    pub thread_id: Option<String>,
+    /// The executing persona.
+    pub persona_id: Option<String>,
+    /// Noun and verb, such as `tool.execute`.
+    pub action: String,
+    /// The original tool name, where a tool is concerned.
+    pub tool: Option<String>,
+    /// The MCP request id as JSON text, where a request is concerned.
+    pub request_id: Option<String>,
+    /// A JSON object with at least `event`; at most 16 KiB as text, larger members are replaced by
+    /// their length and digest.
+    pub details: Value,
+}
+
+impl AuditRow {
+    /// A row about nothing but its event.
+    pub fn new(event: Event) -> Self {
+        let mut details = Map::new();
+        details.insert("event".to_owned(), Value::from(event.name()));
+        Self {
+            run_id: None,
+            thread_id: None,
+            persona_id: None,
+            action: event.action().to_owned(),
+            tool: None,
+            request_id: None,
+            details: Value::Object(details),
+        }
+    }
+
+    /// A row about a call: actor, server, tool and request are filled in.
+    pub fn about_call(event: Event, call: &CallFacts) -> Self {
+        let mut row = Self::new(event).by(&call.actor);
+        row.tool.clone_from(&call.tool);
+        row.request_id.clone_from(&call.request_id);
+        row.with_some("server", call.server.as_deref()).with_some("exposed", call.exposed.as_deref())
+    }
+
+    /// A row about a server.
+    pub fn about_server(event: Event, server: &str) -> Self {
+        Self::new(event).with("server", server)
+    }
+
+    /// `mcp_called`: the arguments as they will be sent, after every adapter, as their digest.
+    pub fn called(call: &CallFacts, arguments: &Digest) -> Self {
+        Self::about_call(Event::McpCalled, call).with("args", arguments.to_string())
+    }
+
+    /// `mcp_completed`: the server's reply came back.
+    pub fn completed(call: &CallFacts, is_error: bool) -> Self {
+        Self::about_call(Event::McpCompleted, call).with("is_error", is_error)
+    }
+
+    /// `mcp_failed`: no reply, or none that is one.
+    pub fn failed(call: &CallFacts, error: &str) -> Self {
+        Self::about_call(Event::McpFailed, call).with("error", error)
+    }
+
+    /// `mcp_cancelled`: the caller no longer wants the reply.
+    pub fn cancelled(call: &CallFacts) -> Self {
+        Self::about_call(Event::McpCancelled, call)
+    }
+
+    /// `mcp_denied`: refused before anything left. `rule` is a stable word (`binding`, `policy`,
+    /// `fallback`, `pin`, `ask`), `by` the policy where one decided.
+    pub fn denied(call: &CallFacts, rule: &str, by: Option<&str>, reason: &str) -> Self {
+        Self::about_call(Event::McpDenied, call).with("rule", rule).with_some("by", by).with("reason", reason)
+    }
+
+    /// `approval.request`: the call waits for a person.
+    pub fn asked(call: &CallFacts, ask: &str, reason: &str, expires_at: u64) -> Self {
+        Self::about_call(Event::ApprovalRequest, call)
+            .with("ask", ask)
+            .with("reason", reason)
+            .with("expires_at", expires_at)
+    }
+
+    /// `mcp_initialized`: the handshake of a server, in the members acceptance 2.5 names.
+    pub fn initialized(server: &str, negotiated_version: &str, capabilities: Value) -> Self {
+        Self::about_server(Event::McpInitialized, server)
+            .with("negotiated_version", negotiated_version)
+            .with("capabilities", capabilities)
+    }
+
+    /// `mcp_failed` of a connection: the server could not be started or reached.
+    pub fn connect_failed(server: &str, error: &str) -> Self {
+        let mut row = Self::about_server(Event::McpFailed, server).with("error", error);
+        "server.connect".clone_into(&mut row.action);
+        row
+    }
+
+    /// `mcp_tools_listed`: how many tools a server offers, and how many were dropped.
+    pub fn tools_listed(server: &str, tools: usize, dropped: usize) -> Self {
+        Self::about_server(Event::McpToolsListed, server).with("tools", tools).with("dropped", dropped)
+    }
+
+    /// `tool_pin_mismatch`: a definition is not the accepted one. `actual` is none when the
+    /// definition is gone.
+    pub fn pin_mismatch(
+        server: &str,
+        tool: &str,
+        expected: Option<&Digest>,
+        actual: Option<&Digest>,
+    ) -> Self {
+        let mut row = Self::about_server(Event::ToolPinMismatch, server)
+            .with("expected", expected.map(Digest::to_string))
+            .with("actual", actual.map(Digest::to_string));
+        row.tool = Some(tool.to_owned());
+        row
+    }
+
+    /// `server_pinned`: the operator accepted a surface.
+    pub fn pinned(server: &str, surface: &Digest, definitions: usize) -> Self {
+        Self::about_server(Event::ServerPinned, server)
+            .with("surface", surface.to_string())
+            .with("definitions", definitions)
+    }
+
+    /// `plugin_loaded`, with the component that will decide.
+    pub fn plugin_loaded(plugin: &str, version: &str, component: &Digest) -> Self {
+        Self::new(Event::PluginLoaded)
+            .with("plugin", plugin)
+            .with("version", version)
+            .with("component", component.to_string())
+    }
+
+    /// `plugin_refused`, with the reason that names what did not match.
+    pub fn plugin_refused(plugin: &str, reason: &str) -> Self {
+        Self::new(Event::PluginRefused).with("plugin", plugin).with("reason", reason)
+    }
+
+    /// `plugin_trap`, tied to the call it happened in where there was one.
+    pub fn plugin_trap(plugin: &str, fault: &str, call: Option<&CallFacts>) -> Self {
+        let row = match call {
+            Some(call) => {
+                let mut row = Self::about_call(Event::PluginTrap, call);
+                Event::PluginTrap.action().clone_into(&mut row.action);
+                row
+            }
+            None => Self::new(Event::PluginTrap),
+        };
+        row.with("plugin", plugin).with("fault", fault)
+    }
+
+    /// `token_issued`: the id and persona, never the token.
+    pub fn token_issued(token_id: &str, persona: &str) -> Self {
+        let mut row = Self::new(Event::TokenIssued).with("token", token_id);
+        row.persona_id = Some(persona.to_owned());
+        row
+    }
+
+    /// `config_trusted`: which file, and as which bytes.
+    pub fn config_trusted(path: &str, digest: &Digest) -> Self {
+        Self::new(Event::ConfigTrusted).with("path", path).with("digest", digest.to_string())
+    }
+
+    /// Says who acts.
+    #[must_use]
+    pub fn by(mut self, actor: &Actor) -> Self {
+        self.run_id.clone_from(&actor.run_id);
+        self.thread_id.clone_from(&actor.thread_id);
+        self.persona_id.clone_from(&actor.persona);
+        self.with_some("lane", actor.lane.as_deref())
+            .with_some("credential", actor.credential.as_deref())
+            .with_some("session", actor.session.as_deref())
+    }
+
+    /// Adds a member to the details. Secrets must not be among them.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        if let Value::Object(details) = &mut self.details {
+            details.insert(key.to_owned(), value.into());
+        }
+        self
+    }
+
+    /// Replaces the action, for an event that several actions share (such as a denied listing).
+    #[must_use]
+    pub fn with_action(mut self, action: &str) -> Self {
+        action.clone_into(&mut self.action);
+        self
+    }
+
+    fn with_some(self, key: &str, value: Option<&str>) -> Self {
+        match value {
+            Some(value) => self.with(key, value),
+            None => self,
+        }
+    }
+}
+
+/// Where a committed row stands.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// Its number in the whole log, ascending in the order of commits; what `follow` goes by.
+    pub id: i64,
+    /// The chain it belongs to, one per writer.
+    pub chain: String,
+    /// Its number in that chain, from 1 without gaps.
+    pub seq: i64,
+}
+
+/// A row as it is stored.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StoredRow {
+    /// Number in the whole log.
+    pub id: i64,
+    /// The chain.
+    pub chain: String,
+    /// Number in the chain.
+    pub seq: i64,
+    /// The agent run, as claimed.
+    pub run_id: Option<String>,
+    /// The conversation, as claimed.
+    pub thread_id: Option<String>,
+    /// The executing persona.
+    pub persona_id: Option<String>,
+    /// Noun and verb.
+    pub action: String,
+    /// The original tool name.
+    pub tool: Option<String>,
+    /// The MCP request id as JSON text.
+    pub request_id: Option<String>,
+    /// The details object.
+    pub details: Value,
+    /// When it was committed, in seconds since the Unix epoch (AUD-010).
+    pub created_at: i64,
+    /// The same instant in milliseconds.
+    pub created_at_ms: i64,
+    /// The row's hash, 64 hex digits.
+    pub hash: String,
+}
+
+impl StoredRow {
+    /// `details.event`, empty where the details were damaged.
+    pub fn event(&self) -> &str {
+        self.details.get("event").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// `details.server`, where the row is about one.
+    pub fn server(&self) -> Option<&str> {
+        self.details.get("server").and_then(Value::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests;

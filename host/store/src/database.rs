@@ -1,0 +1,218 @@
+//! Opening a SQLite file: private, in WAL mode, of a format this build knows.
+//!
+//! A file of a newer format is refused (`PRAGMA user_version`); a file that SQLite cannot read is
+//! [`StoreError::Damaged`]; an empty or missing one is created in one transaction, so that two
+//! processes that start together agree. Read-only connections are opened read-only or not at all:
+//! there is no second attempt with more rights (lesson FT-08).
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+
+use crate::error::StoreError;
+use crate::sys;
+
+/// How long an operation waits for another process that holds the database.
+pub const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How long a change of the journal mode is tried while another process opens the same new file.
+const MODE_ATTEMPTS: u32 = 40;
+const MODE_PAUSE: Duration = Duration::from_millis(50);
+
+/// What a commit survives (design section 7).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// The end of the process, kill -9 included (`synchronous=NORMAL`).
+    #[default]
+    Process,
+    /// The loss of power as well (`synchronous=FULL`, an fsync for each group of rows).
+    Disk,
+}
+
+/// The format of one database file.
+pub(crate) struct Format {
+    /// The number in `PRAGMA user_version`.
+    pub(crate) number: i64,
+    /// The statements that make an empty file this format.
+    pub(crate) create: &'static str,
+}
+
+/// An open database and its path, for messages.
+#[derive(Debug)]
+pub(crate) struct Database {
+    pub(crate) connection: Connection,
+    pub(crate) path: PathBuf,
+}
+
+impl Database {
+    /// Opens for writing, creating the file where it is missing.
+    pub(crate) fn open(path: &Path, format: &Format, durability: Durability) -> Result<Self, StoreError> {
+        // SQLite would create the file with the umask's rights; its WAL and index files take
+        // theirs from the database, so this one step makes all three private.
+        drop(sys::open_private(path).map_err(|source| StoreError::io("open", path, source))?);
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut database = Self::connect(path, flags)?;
+        // The number comes first: nothing is written into a file of a newer format.
+        database.check_format(format)?;
+        database.use_wal()?;
+        database.set(
+            "synchronous",
+            match durability {
+                Durability::Process => "NORMAL",
+                Durability::Disk => "FULL",
+            },
+        )?;
+        database.create_if_new(format)?;
+        Ok(database)
+    }
+
+    /// Opens for reading. A missing file is an error; so is everything that would need a write.
+    pub(crate) fn open_read_only(path: &Path, format: &Format) -> Result<Self, StoreError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let database = Self::connect(path, flags)?;
+        database.set("query_only", "ON")?;
+        database.set("cell_size_check", "ON")?;
+        database.check_format(format)?;
+        Ok(database)
+    }
+
+    /// Turns what SQLite said into an error of this database.
+    pub(crate) fn error(&self, doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError + use<> {
+        let path = self.path.clone();
+        move |source| StoreError::sqlite(doing, &path, source)
+    }
+
+    /// Starts a transaction that holds the write lock from its first moment on.
+    pub(crate) fn write(&mut self, doing: &'static str) -> Result<rusqlite::Transaction<'_>, StoreError> {
+        let path = &self.path;
+        self.connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(|source| StoreError::sqlite(doing, path, source))
+    }
+
+    /// Reads `PRAGMA user_version`.
+    pub(crate) fn format_number(&self) -> Result<i64, StoreError> {
+        self.connection
+            .pragma_query_value(None, "user_version", |row| row.get(0))
+            .map_err(self.error("read the format number"))
+    }
+
+    fn connect(path: &Path, flags: OpenFlags) -> Result<Self, StoreError> {
+        let connection = Connection::open_with_flags(path, flags)
+            .map_err(|source| StoreError::sqlite("open the database", path, source))?;
+        let database = Self { connection, path: path.to_owned() };
+        database.connection.busy_timeout(BUSY_TIMEOUT).map_err(database.error("set the time-out"))?;
+        // A schema that somebody else wrote must not call functions with side effects.
+        database.set("trusted_schema", "OFF")?;
+        database.connection.set_prepared_statement_cache_capacity(32);
+        Ok(database)
+    }
+
+    fn check_format(&self, format: &Format) -> Result<(), StoreError> {
+        let found = self.format_number()?;
+        if found > format.number {
+            return Err(StoreError::NewerFormat { path: self.path.clone(), found, known: format.number });
+        }
+        Ok(())
+    }
+
+    fn create_if_new(&mut self, format: &Format) -> Result<(), StoreError> {
+        if self.format_number()? == format.number {
+            return Ok(());
+        }
+        let path = self.path.clone();
+        let failed = |source| StoreError::sqlite("create the tables", &path, source);
+        let transaction = self.write("create the tables")?;
+        let (number, objects): (i64, i64) = transaction
+            .query_row(
+                "SELECT user_version, (SELECT count(*) FROM sqlite_schema) FROM pragma_user_version",
+                [],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )
+            .map_err(failed)?;
+        if number == format.number {
+            // Another process was faster.
+            return Ok(());
+        }
+        if number != 0 || objects != 0 {
+            return Err(StoreError::Damaged {
+                path: path.clone(),
+                what: format!("it has format {number} and {objects} objects of unknown origin"),
+                repair: "move the file away if it is not Toolgate's",
+            });
+        }
+        transaction.execute_batch(format.create).map_err(failed)?;
+        transaction.pragma_update(None, "user_version", format.number).map_err(failed)?;
+        transaction.commit().map_err(failed)
+    }
+
+    /// SQLite does not wait while the mode of a new file changes, so the wait is here.
+    fn use_wal(&self) -> Result<(), StoreError> {
+        let mut attempt = 0;
+        loop {
+            let mode =
+                self.connection.query_row("PRAGMA journal_mode=WAL", [], |row| row.get::<_, String>(0));
+            match mode {
+                Ok(mode) if mode == "wal" => return Ok(()),
+                Err(error) if is_busy(&error) && attempt < MODE_ATTEMPTS => {
+                    attempt += 1;
+                    std::thread::sleep(MODE_PAUSE);
+                }
+                Err(error) => return Err(self.error("switch to WAL")(error)),
+                Ok(mode) => {
+                    return Err(StoreError::Damaged {
+                        path: self.path.clone(),
+                        what: format!("its journal mode stays `{mode}`"),
+                        repair: "the data directory must be on a local file system",
+                    });
+                }
+            }
+        }
+    }
+
+    fn set(&self, pragma: &str, value: &str) -> Result<(), StoreError> {
+        self.connection.pragma_update(None, pragma, value).map_err(self.error("set up the connection"))
+    }
+}
+
+impl StoreError {
+    /// A failed file operation.
+    pub(crate) fn io(doing: &'static str, path: &Path, source: std::io::Error) -> Self {
+        Self::Io { doing, path: path.to_owned(), source: Arc::new(source) }
+    }
+
+    /// Sorts an error of SQLite: locked, damaged, or anything else.
+    pub(crate) fn sqlite(doing: &'static str, path: &Path, source: rusqlite::Error) -> Self {
+        if is_busy(&source) {
+            return Self::Locked { doing, path: path.to_owned() };
+        }
+        if is_damage(&source) {
+            return Self::Damaged {
+                path: path.to_owned(),
+                what: format!("SQLite cannot {doing}: {source}"),
+                repair: "restore it from a copy, or move it and its -wal and -shm files away",
+            };
+        }
+        Self::Sqlite { doing, path: path.to_owned(), source: Arc::new(source) }
+    }
+}
+
+/// Whether another connection holds the lock.
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+/// Whether the file holds something else than it should. A column of another type is damage as
+/// well: this crate's tables are strict.
+pub(crate) fn is_damage(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+        || matches!(
+            error,
+            rusqlite::Error::InvalidColumnType(..)
+                | rusqlite::Error::FromSqlConversionFailure(..)
+                | rusqlite::Error::IntegralValueOutOfRange(..)
+                | rusqlite::Error::Utf8Error(..)
+        )
+}

@@ -1,0 +1,351 @@
+//! Asks: questions to the operator, bound to exactly one call, answered once and spent once.
+//!
+//! An ask is open while it is `pending` or `granted`. The same call asked again meets its open ask
+//! instead of making another. Spending takes the write lock, compares the binding with one that is
+//! computed anew, and closes the ask in the same transaction; of two processes one gets it.
+//!
+//! Bounds: 8 pending asks a caller unless the caller of this module says otherwise, 4 KiB of
+//! display text for each member, closed asks are forgotten after 30 days.
+
+use std::fmt;
+use std::time::Duration;
+
+use rusqlite::{OptionalExtension, params};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use toolgate_base::random_hex;
+use toolgate_signing::Digest;
+
+use super::State;
+use super::ask_rows::{COLUMNS, close_expired, forget_old, insert, open_ask, pending_of, read};
+use crate::error::StoreError;
+
+/// Random bytes of an id.
+const ID_BYTES: usize = 8;
+/// The most bytes of one member of [`AskAbout`].
+const MAX_ABOUT: usize = 4 * 1024;
+const DOMAIN: &[u8] = b"toolgate ask, version 1\n";
+
+/// What a grant would be for (design section 3, step 6). The expiry joins it when the ask is
+/// recorded. Any difference is another call, which the grant does not open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskBinding {
+    /// Who asks: persona, credential and session as one text that the gateway makes.
+    pub caller: String,
+    /// The server, as the digest of what it is started or reached by.
+    pub server_identity: Digest,
+    /// The definition of the tool.
+    pub definition: Digest,
+    /// The arguments as they would be sent, after every adapter.
+    pub arguments: Digest,
+    /// The policies and adapters that judged the call.
+    pub plugin_set: Digest,
+}
+
+/// What a person is shown. It binds nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskAbout {
+    /// The persona that acts.
+    pub persona: String,
+    /// The server's name.
+    pub server: String,
+    /// The original name of the tool.
+    pub tool: String,
+    /// Why it was asked, and by which policy.
+    pub reason: String,
+    /// The arguments as JSON text, for display; longer ones are cut.
+    pub arguments: String,
+}
+
+/// A recorded ask.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ask {
+    /// `ask_` and 16 hex digits.
+    pub id: String,
+    /// What it is for.
+    pub binding: AskBinding,
+    /// What a person is shown.
+    pub about: AskAbout,
+    /// Where it stands.
+    pub state: AskState,
+    /// When it was recorded, in milliseconds since the Unix epoch.
+    pub created_at_ms: i64,
+    /// When it expires, in milliseconds since the Unix epoch.
+    pub expires_at_ms: i64,
+    /// Who answered, where somebody did.
+    pub answered_by: Option<String>,
+}
+
+/// The life of an ask: pending, then one of denied, expired or granted; granted, then spent or
+/// expired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AskState {
+    /// Nobody has answered.
+    Pending,
+    /// Answered with yes; opens one call.
+    Granted,
+    /// Answered with no.
+    Denied,
+    /// Nobody answered, or nobody used the answer, in time.
+    Expired,
+    /// The call that it opened was let through.
+    Spent,
+}
+
+/// What [`record_ask`](crate::Store::record_ask) did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// The ask of this call, pending or granted.
+    pub ask: Ask,
+    /// Whether it was made now. An ask that was met again is not audited again.
+    pub is_new: bool,
+}
+
+impl AskState {
+    /// The word in the database and on the screen.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Granted => "granted",
+            Self::Denied => "denied",
+            Self::Expired => "expired",
+            Self::Spent => "spent",
+        }
+    }
+
+    pub(super) fn parse(word: &str) -> Option<Self> {
+        [Self::Pending, Self::Granted, Self::Denied, Self::Expired, Self::Spent]
+            .into_iter()
+            .find(|state| state.as_str() == word)
+    }
+}
+
+impl fmt::Display for AskState {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+impl State {
+    pub(crate) fn record_ask(
+        &self,
+        binding: &AskBinding,
+        about: &AskAbout,
+        ttl: Duration,
+        max_pending: usize,
+    ) -> Result<Recorded, StoreError> {
+        let now = self.now_ms();
+        let mut database = self.database();
+        let failed = database.error("record an ask");
+        let transaction = database.write("record an ask")?;
+        close_expired(&transaction, now).map_err(&failed)?;
+        if let Some(ask) = open_ask(&transaction, &binding.subject()).map_err(&failed)? {
+            transaction.commit().map_err(&failed)?;
+            return Ok(Recorded { ask, is_new: false });
+        }
+        let pending = pending_of(&transaction, &binding.caller).map_err(&failed)?;
+        if pending >= max_pending {
+            // What expired meanwhile stays closed.
+            transaction.commit().map_err(&failed)?;
+            return Err(StoreError::TooManyAsks { pending, limit: max_pending });
+        }
+        let ttl = i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX);
+        let ask = Ask {
+            id: format!("ask_{}", random_hex(ID_BYTES)),
+            binding: binding.clone(),
+            about: about.bounded(),
+            state: AskState::Pending,
+            created_at_ms: now,
+            expires_at_ms: now.saturating_add(ttl),
+            answered_by: None,
+        };
+        insert(&transaction, &ask).map_err(&failed)?;
+        forget_old(&transaction, now).map_err(&failed)?;
+        transaction.commit().map_err(&failed)?;
+        Ok(Recorded { ask, is_new: true })
+    }
+
+    pub(crate) fn ask(&self, id: &str) -> Result<Option<Ask>, StoreError> {
+        let now = self.now_ms();
+        let database = self.database();
+        let sql = format!("SELECT {COLUMNS} FROM asks WHERE id = ?1");
+        database
+            .connection
+            .prepare_cached(&sql)
+            .and_then(|mut statement| statement.query_row([id], read).optional())
+            .map(|ask| ask.map(|ask| ask.at(now)))
+            .map_err(database.error("read an ask"))
+    }
+
+    pub(crate) fn asks(&self, state: Option<AskState>) -> Result<Vec<Ask>, StoreError> {
+        let now = self.now_ms();
+        let database = self.database();
+        let all = || -> rusqlite::Result<Vec<Ask>> {
+            let sql = format!("SELECT {COLUMNS} FROM asks ORDER BY created_at_ms, id");
+            let mut statement = database.connection.prepare_cached(&sql)?;
+            statement.query_map([], read)?.collect()
+        };
+        let mut asks = all().map_err(database.error("list the asks"))?;
+        for ask in &mut asks {
+            *ask = ask.clone().at(now);
+        }
+        asks.retain(|ask| state.is_none_or(|state| ask.state == state));
+        Ok(asks)
+    }
+
+    pub(crate) fn answer_ask(&self, id: &str, grant: bool, by: &str) -> Result<Ask, StoreError> {
+        let now = self.now_ms();
+        let mut database = self.database();
+        let failed = database.error("answer an ask");
+        let transaction = database.write("answer an ask")?;
+        close_expired(&transaction, now).map_err(&failed)?;
+        let sql = format!("SELECT {COLUMNS} FROM asks WHERE id = ?1");
+        let ask = transaction.query_row(&sql, [id], read).optional().map_err(&failed)?;
+        let answered = match ask {
+            Some(ask) if ask.state == AskState::Pending => Ask {
+                state: if grant { AskState::Granted } else { AskState::Denied },
+                answered_by: Some(by.to_owned()),
+                ..ask
+            },
+            other => {
+                transaction.commit().map_err(&failed)?;
+                return Err(StoreError::AskClosed {
+                    id: id.to_owned(),
+                    state: other.map_or_else(|| "unknown".to_owned(), |ask| ask.state.to_string()),
+                });
+            }
+        };
+        let closed = (!grant).then_some(now);
+        transaction
+            .execute(
+                "UPDATE asks SET state = ?2, answered_by = ?3, closed_at_ms = ?4 WHERE id = ?1",
+                params![id, answered.state.as_str(), by, closed],
+            )
+            .map_err(&failed)?;
+        transaction.commit().map_err(&failed)?;
+        Ok(answered)
+    }
+
+    pub(crate) fn spend(&self, binding: &AskBinding) -> Result<Option<Ask>, StoreError> {
+        let subject = binding.subject();
+        let now = self.now_ms();
+        let mut database = self.database();
+        let failed = database.error("spend a grant");
+        // Nearly every call has no ask; a look without the write lock spares it the wait.
+        if open_ask(&database.connection, &subject)
+            .map_err(&failed)?
+            .is_none_or(|ask| ask.state != AskState::Granted)
+        {
+            return Ok(None);
+        }
+        let transaction = database.write("spend a grant")?;
+        let Some(ask) = open_ask(&transaction, &subject).map_err(&failed)? else {
+            return Ok(None);
+        };
+        if ask.state != AskState::Granted || ask.expires_at_ms <= now || ask.binding != *binding {
+            return Ok(None);
+        }
+        let spent = transaction
+            .execute(
+                "UPDATE asks SET state = 'spent', closed_at_ms = ?2 \
+                 WHERE id = ?1 AND state = 'granted' AND binding = ?3",
+                params![ask.id, now, binding.with_expiry(ask.expires_at_ms)],
+            )
+            .map_err(&failed)?;
+        if spent != 1 {
+            // The row was changed behind our back: an expiry moved by hand opens nothing.
+            return Ok(None);
+        }
+        transaction.commit().map_err(&failed)?;
+        Ok(Some(Ask { state: AskState::Spent, ..ask }))
+    }
+
+    pub(crate) fn take_expired_asks(&self) -> Result<Vec<Ask>, StoreError> {
+        let now = self.now_ms();
+        let mut database = self.database();
+        let failed = database.error("close expired asks");
+        let transaction = database.write("close expired asks")?;
+        close_expired(&transaction, now).map_err(&failed)?;
+        let sql = format!(
+            "UPDATE asks SET expiry_reported = 1 \
+             WHERE state = 'expired' AND expiry_reported = 0 RETURNING {COLUMNS}"
+        );
+        let expired = transaction
+            .prepare_cached(&sql)
+            .and_then(|mut statement| statement.query_map([], read)?.collect())
+            .map_err(&failed)?;
+        transaction.commit().map_err(&failed)?;
+        Ok(expired)
+    }
+}
+
+impl AskBinding {
+    /// The digest that finds the open ask of the same call.
+    pub(super) fn subject(&self) -> String {
+        hex::encode(self.hasher().finalize())
+    }
+
+    /// The binding proper: the subject and the expiry.
+    pub(super) fn with_expiry(&self, expires_at_ms: i64) -> String {
+        let mut hasher = self.hasher();
+        hasher.update(b"expires\n");
+        hasher.update(expires_at_ms.to_be_bytes());
+        hex::encode(hasher.finalize())
+    }
+
+    fn hasher(&self) -> Sha256 {
+        let mut hasher = Sha256::new();
+        hasher.update(DOMAIN);
+        for field in [
+            self.caller.as_str(),
+            &self.server_identity.to_string(),
+            &self.definition.to_string(),
+            &self.arguments.to_string(),
+            &self.plugin_set.to_string(),
+        ] {
+            hasher.update(u64::try_from(field.len()).unwrap_or(u64::MAX).to_be_bytes());
+            hasher.update(field.as_bytes());
+        }
+        hasher
+    }
+}
+
+impl AskAbout {
+    fn bounded(&self) -> Self {
+        Self {
+            persona: bounded(&self.persona),
+            server: bounded(&self.server),
+            tool: bounded(&self.tool),
+            reason: bounded(&self.reason),
+            arguments: bounded(&self.arguments),
+        }
+    }
+}
+
+impl Ask {
+    /// The ask as it stands at a time: what has expired but was not closed yet reads as expired.
+    fn at(mut self, now: i64) -> Self {
+        let open = matches!(self.state, AskState::Pending | AskState::Granted);
+        if open && self.expires_at_ms <= now {
+            self.state = AskState::Expired;
+        }
+        self
+    }
+}
+
+fn bounded(text: &str) -> String {
+    if text.len() <= MAX_ABOUT {
+        return text.to_owned();
+    }
+    let cut = text
+        .char_indices()
+        .map(|(at, character)| at + character.len_utf8())
+        .take_while(|end| *end <= MAX_ABOUT)
+        .last()
+        .unwrap_or(0);
+    format!("{}… ({} bytes)", text.get(..cut).unwrap_or_default(), text.len())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,187 @@
+//! The store of one data directory, as the rest of Toolgate sees it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolgate_base::{Clock, SystemClock, files};
+use toolgate_signing::Digest;
+
+use crate::audit::reader::AuditReader;
+use crate::audit::row::{AuditRow, Position};
+use crate::audit::verify::{self, VerifyReport};
+use crate::audit::writer::Writer;
+use crate::database::Durability;
+use crate::error::StoreError;
+use crate::state::State;
+use crate::state::asks::{Ask, AskAbout, AskBinding, AskState, Recorded};
+use crate::state::pins::{KnownServer, PinnedDefinition, Pins};
+use crate::state::tokens::{IssuedToken, TokenInfo, TokenOwner};
+
+/// The audit log and the state of one data directory, open for writing.
+///
+/// Methods without `async` take at most [`BUSY_TIMEOUT`](crate::BUSY_TIMEOUT) and usually a
+/// fraction of a millisecond. Dropping the store writes the rows that wait.
+pub struct Store {
+    data_dir: PathBuf,
+    audit: Writer,
+    state: State,
+}
+
+impl Store {
+    /// Opens or creates the store. `writer` names the audit chain of this process: `gateway`,
+    /// `cli`; 1 to 16 of a-z, 0-9 and `-`.
+    pub fn open(data_dir: &Path, writer: &str) -> Result<Self, StoreError> {
+        Self::open_with(data_dir, writer, Durability::Process, Arc::new(SystemClock))
+    }
+
+    /// As [`Self::open`], with the durability of audit commits and the clock chosen.
+    pub fn open_with(
+        data_dir: &Path,
+        writer: &str,
+        durability: Durability,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, StoreError> {
+        files::create_private_dir(data_dir).map_err(|source| StoreError::io("create", data_dir, source))?;
+        Ok(Self {
+            data_dir: data_dir.to_owned(),
+            state: State::open(data_dir, Arc::clone(&clock))?,
+            audit: Writer::start(data_dir, writer, durability, clock)?,
+        })
+    }
+
+    /// The directory of this store.
+    pub fn data_dir(&self) -> &Path {
+        &self.data_dir
+    }
+
+    /// Appends a row and resolves when it is committed. An error means that the row is not in the
+    /// log, so that what it announces must not happen.
+    pub async fn append(&self, row: AuditRow) -> Result<Position, StoreError> {
+        self.audit.append(row).await
+    }
+
+    /// Appends a row without waiting. A commit that fails is tried again; a row that must be given
+    /// up is counted in an `audit_gap` row.
+    pub fn append_detached(&self, row: AuditRow) {
+        self.audit.append_detached(row);
+    }
+
+    /// Resolves when every row handed over so far was written or refused.
+    pub async fn flush(&self) {
+        self.audit.flush().await;
+    }
+
+    /// A read-only view of the audit log: `tail`, `after`, `select`.
+    pub fn reader(&self) -> Result<AuditReader, StoreError> {
+        AuditReader::open(&self.data_dir)
+    }
+
+    /// Recomputes every audit chain of a data directory and compares it with its anchor. Needs no
+    /// open store, and works beside one.
+    pub fn verify(data_dir: &Path) -> Result<VerifyReport, StoreError> {
+        verify::verify(data_dir)
+    }
+
+    /// Records that a call waits for a person, or finds the open ask of the same call. At most
+    /// `max_pending` asks of a caller may be pending; `ttl` is the life of a new one.
+    pub fn record_ask(
+        &self,
+        binding: &AskBinding,
+        about: &AskAbout,
+        ttl: Duration,
+        max_pending: usize,
+    ) -> Result<Recorded, StoreError> {
+        self.state.record_ask(binding, about, ttl, max_pending)
+    }
+
+    /// An ask by its id, as it stands now.
+    pub fn ask(&self, id: &str) -> Result<Option<Ask>, StoreError> {
+        self.state.ask(id)
+    }
+
+    /// All asks that are kept, oldest first, or those in one state.
+    pub fn asks(&self, state: Option<AskState>) -> Result<Vec<Ask>, StoreError> {
+        self.state.asks(state)
+    }
+
+    /// Answers a pending ask. Only code that has proof of the operator may call this.
+    pub fn answer_ask(&self, id: &str, grant: bool, by: &str) -> Result<Ask, StoreError> {
+        self.state.answer_ask(id, grant, by)
+    }
+
+    /// Spends the grant of exactly this call. `Some` is given once for a grant, whatever number of
+    /// processes ask; `None` where there is no grant, or it has expired.
+    pub fn spend(&self, binding: &AskBinding) -> Result<Option<Ask>, StoreError> {
+        self.state.spend(binding)
+    }
+
+    /// Asks that expired since the last call of this, each given once, for the audit log (AUD-019).
+    pub fn take_expired_asks(&self) -> Result<Vec<Ask>, StoreError> {
+        self.state.take_expired_asks()
+    }
+
+    /// The pins of a server; `None` where it was never pinned. Pins that are unreadable, gone or
+    /// altered are an error (PI-05). A server that changed its identity has none under the new
+    /// one: compare with [`Self::known_servers`] before calling that a first use.
+    pub fn pins_of(&self, identity: &Digest) -> Result<Option<Pins>, StoreError> {
+        self.state.pins_of(identity)
+    }
+
+    /// Accepts definitions as the pins of a server, replacing those it had.
+    pub fn write_pins(
+        &self,
+        identity: &Digest,
+        server: &str,
+        protocol_revision: &str,
+        definitions: Vec<PinnedDefinition>,
+    ) -> Result<KnownServer, StoreError> {
+        self.state.write_pins(identity, server, protocol_revision, definitions)
+    }
+
+    /// Every server that is pinned, by name.
+    pub fn known_servers(&self) -> Result<Vec<KnownServer>, StoreError> {
+        self.state.known_servers()
+    }
+
+    /// Forgets a server that the operator removed. False where it was not pinned.
+    pub fn forget_pins(&self, identity: &Digest) -> Result<bool, StoreError> {
+        self.state.forget_pins(identity)
+    }
+
+    /// Issues a bearer token for a persona. It is stored as a digest only.
+    pub fn issue_token(&self, persona: &str) -> Result<IssuedToken, StoreError> {
+        self.state.issue_token(persona)
+    }
+
+    /// Whose token this is; `None` where it is unknown or revoked.
+    pub fn persona_of(&self, token: &str) -> Result<Option<TokenOwner>, StoreError> {
+        self.state.persona_of(token)
+    }
+
+    /// Every token that was issued, revoked ones included, oldest first.
+    pub fn tokens(&self) -> Result<Vec<TokenInfo>, StoreError> {
+        self.state.tokens()
+    }
+
+    /// Revokes a token at once. False where there is none with this id that is valid.
+    pub fn revoke_token(&self, id: &str) -> Result<bool, StoreError> {
+        self.state.revoke_token(id)
+    }
+
+    /// Remembers the era a server answered in, as a word of the caller's.
+    pub fn remember_era(&self, identity: &Digest, era: &str) -> Result<(), StoreError> {
+        self.state.remember_era(identity, era)
+    }
+
+    /// The era a server answered in last, if it was remembered.
+    pub fn era(&self, identity: &Digest) -> Result<Option<String>, StoreError> {
+        self.state.era(identity)
+    }
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Store").field("data_dir", &self.data_dir).finish_non_exhaustive()
+    }
+}
