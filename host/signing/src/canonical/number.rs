@@ -1,0 +1,90 @@
+//! The canonical text of one number; the rule is in the module above.
+
+use std::cmp::Ordering;
+
+/// The canonical text of a valid JSON number.
+pub(super) fn canonical(literal: &str) -> String {
+    if !literal.contains(['.', 'e', 'E']) {
+        return if literal == "-0" { "0" } else { literal }.to_owned();
+    }
+    match Decimal::read(literal) {
+        Some(decimal) if decimal.digits.is_empty() => "0".to_owned(),
+        Some(decimal) => held(literal, &decimal).unwrap_or_else(|| literal.to_owned()),
+        None => literal.to_owned(),
+    }
+}
+
+/// The ECMAScript form of the double that holds this number, if one does.
+fn held(literal: &str, decimal: &Decimal) -> Option<String> {
+    // Rust reads decimal text as the nearest double, ties to even, as IEEE 754 asks.
+    let double: f64 = literal.parse().ok()?;
+    if !double.is_finite() || double == 0.0 {
+        return None;
+    }
+    // `{:e}` prints the shortest digits that identify the double, the nearest of them.
+    let shortest = Decimal::read(&format!("{double:e}"))?;
+    let digits = decimal.digits.len();
+    let spelled_out = || {
+        let rounded = format!("{double:.*e}", digits.saturating_sub(1));
+        double.is_normal() && matches!(digits, 16 | 17) && Decimal::read(&rounded).as_ref() == Some(decimal)
+    };
+    (shortest == *decimal || spelled_out()).then(|| shortest.to_ecmascript())
+}
+
+/// A decimal number: `0.digits` times ten to the `point`, negated or not. No zero at either end of the
+/// digits, so that equal numbers are equal; zero has no digits.
+#[derive(PartialEq, Eq)]
+struct Decimal {
+    negative: bool,
+    digits: String,
+    point: i64,
+}
+
+impl Decimal {
+    /// Reads a JSON number, or what Rust prints for a double. None where the exponent is beyond all counting.
+    fn read(text: &str) -> Option<Self> {
+        let (negative, text) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let all = format!("{whole}{fraction}");
+        let significant = all.trim_start_matches('0');
+        let leading = all.len() - significant.len();
+        let digits = significant.trim_end_matches('0').to_owned();
+        if digits.is_empty() {
+            return Some(Self { negative: false, digits, point: 0 });
+        }
+        let shift = i64::try_from(whole.len()).ok()? - i64::try_from(leading).ok()?;
+        let point = exponent.parse::<i64>().ok()?.checked_add(shift)?;
+        Some(Self { negative, digits, point })
+    }
+
+    /// `Number::toString` of ECMAScript (ECMA-262, section 6.1.6.1.20), which RFC 8785 takes over.
+    fn to_ecmascript(&self) -> String {
+        let count = i64::try_from(self.digits.len()).unwrap_or(i64::MAX);
+        let sign = if self.negative { "-" } else { "" };
+        let zeros = |count: i64| "0".repeat(usize::try_from(count).unwrap_or_default());
+        let (first, rest) = self.digits.split_at_checked(1).unwrap_or_default();
+        let magnitude = match self.point {
+            point if (count..=21).contains(&point) => format!("{}{}", self.digits, zeros(point - count)),
+            point @ 1..=21 => {
+                let at = usize::try_from(point).unwrap_or_default();
+                let (whole, fraction) = self.digits.split_at_checked(at).unwrap_or_default();
+                format!("{whole}.{fraction}")
+            }
+            point @ -5..=0 => format!("0.{}{}", zeros(-point), self.digits),
+            point => {
+                let exponent = point - 1;
+                let sign = match exponent.cmp(&0) {
+                    Ordering::Less => "-",
+                    _ => "+",
+                };
+                let fraction = if rest.is_empty() { String::new() } else { format!(".{rest}") };
+                format!("{first}{fraction}e{sign}{}", exponent.unsigned_abs())
+            }
+        };
+        format!("{sign}{magnitude}")
+    }
+}
