@@ -1,0 +1,133 @@
+//! What a server says without being asked, brought to the gateway without ever stalling the
+//! connection.
+//!
+//! A reader must not wait for a slow consumer (FR-08), and a server may send a storm (PR-20): so
+//! "the list changed" is one flag however often it is said, other notifications wait in a bounded
+//! queue whose overflow is counted, and one small task carries both to the channel.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{Notify, mpsc};
+use toolgate_wire::Notification;
+
+/// Notifications that wait at most; more are dropped, counted and logged.
+const MAX_WAITING: usize = 256;
+
+/// One thing that happened on a connection.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// The server's tools may have changed; said once for any number of notifications.
+    ToolsChanged,
+    /// The same for prompts.
+    PromptsChanged,
+    /// The same for resources and their templates.
+    ResourcesChanged,
+    /// Any other notification that belongs to no request, as it came.
+    Notification(Notification),
+    /// The connection is over. Nothing follows.
+    Closed {
+        /// Why, ready to be shown.
+        reason: String,
+    },
+}
+
+/// The flags and the queue between a reader and the channel.
+#[derive(Debug, Default)]
+pub(crate) struct EventQueue {
+    waiting: Mutex<Waiting>,
+    wake: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    tools: bool,
+    prompts: bool,
+    resources: bool,
+    others: VecDeque<Notification>,
+    dropped: u64,
+    closed: Option<String>,
+}
+
+impl EventQueue {
+    /// From now on, what waits and what comes goes to `out`. Called once, when the connection
+    /// stands: a child that was started only to learn the era says nothing to anybody. The task
+    /// ends after `Closed`, or when nobody listens.
+    pub(crate) fn deliver(self: &Arc<Self>, server: String, out: mpsc::Sender<Event>) {
+        tokio::spawn(carry(server, Arc::clone(self), out));
+    }
+
+    /// A notification that belongs to no request.
+    pub(crate) fn notification(&self, notification: Notification) {
+        self.change(|waiting| match notification.method.as_str() {
+            "notifications/tools/list_changed" => waiting.tools = true,
+            "notifications/prompts/list_changed" => waiting.prompts = true,
+            "notifications/resources/list_changed" => waiting.resources = true,
+            _ if waiting.others.len() < MAX_WAITING => waiting.others.push_back(notification),
+            _ => waiting.dropped += 1,
+        });
+    }
+
+    /// Everything the server shows may be different now (a new session, a missed stream).
+    pub(crate) fn all_changed(&self) {
+        self.change(|waiting| {
+            waiting.tools = true;
+            waiting.prompts = true;
+            waiting.resources = true;
+        });
+    }
+
+    /// The end. The first reason stays.
+    pub(crate) fn close(&self, reason: &str) {
+        self.change(|waiting| {
+            waiting.closed.get_or_insert_with(|| reason.to_owned());
+        });
+    }
+
+    fn change(&self, edit: impl FnOnce(&mut Waiting)) {
+        edit(&mut self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        self.wake.notify_one();
+    }
+
+    fn take(&self) -> Waiting {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *waiting)
+    }
+}
+
+async fn carry(server: String, queue: Arc<EventQueue>, out: mpsc::Sender<Event>) {
+    loop {
+        tokio::select! {
+            () = queue.wake.notified() => {}
+            () = out.closed() => return,
+        }
+        let taken = queue.take();
+        if taken.dropped > 0 {
+            tracing::warn!(server, dropped = taken.dropped, "notifications dropped: the queue was full");
+        }
+        let flags = [
+            (taken.tools, Event::ToolsChanged),
+            (taken.prompts, Event::PromptsChanged),
+            (taken.resources, Event::ResourcesChanged),
+        ];
+        let closed = taken.closed.map(|reason| Event::Closed { reason });
+        let ended = closed.is_some();
+        let events = flags
+            .into_iter()
+            .filter_map(|(set, event)| set.then_some(event))
+            .chain(taken.others.into_iter().map(Event::Notification))
+            .chain(closed);
+        for event in events {
+            if out.send(event).await.is_err() {
+                return;
+            }
+        }
+        if ended {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

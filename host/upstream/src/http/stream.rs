@@ -1,0 +1,105 @@
+//! The streams a legacy server opens only when asked by GET: the standing one for what it says
+//! unasked, and the resumption of one that broke before a reply.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::Response;
+use reqwest::header::{ACCEPT, HeaderValue};
+use toolgate_wire::headers as names;
+
+use super::Core;
+use super::receive::{Kind, Mark, kind};
+use super::session::Session;
+use crate::error::RequestError;
+
+/// The pause before a stream is opened again, unless the server says another.
+const PAUSE: Duration = Duration::from_secs(1);
+/// No pause is longer, whatever the server says.
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+/// Failures of a resumption in a row before the request is given up.
+const MAX_RESUMES: u32 = 5;
+
+/// Keeps the standing stream open until the link ends. A server that refuses it, with any 4xx,
+/// does not have one; it is not asked again (HT-13).
+pub(super) async fn listen(core: Arc<Core>) {
+    let work = async {
+        let mut mark = Mark::default();
+        let mut generation = 0;
+        let mut failures: u32 = 0;
+        loop {
+            let session = core.session.snapshot();
+            if session.generation != generation {
+                generation = session.generation;
+                mark = Mark::default();
+            }
+            match core.get(&session, mark.last_event_id.as_deref()).await {
+                Ok(response) if response.status().is_success() && kind(&response) == Kind::Events => {
+                    failures = 0;
+                    core.read_events(response, None, &mut mark).await;
+                }
+                // A session that was lost is renewed by the next request, not by this stream.
+                Ok(response)
+                    if response.status().is_client_error()
+                        && core.session.snapshot().generation == generation =>
+                {
+                    tracing::debug!(
+                        server = core.hub.server,
+                        status = response.status().as_u16(),
+                        "no standing stream"
+                    );
+                    return;
+                }
+                Ok(response) if response.status().is_success() => return,
+                Ok(_) | Err(_) => failures = failures.saturating_add(1),
+            }
+            let pause = mark.retry.unwrap_or(PAUSE);
+            let doubled = pause.saturating_mul(1_u32.checked_shl(failures.min(8)).unwrap_or(1));
+            tokio::time::sleep(doubled.min(LONGEST_PAUSE)).await;
+        }
+    };
+    tokio::select! {
+        () = core.stop.cancelled() => {}
+        () = work => {}
+    }
+}
+
+impl Core {
+    /// Asks for the rest of a stream that broke before its reply. `None`: the server does not do
+    /// that. The caller's deadline bounds it all.
+    pub(super) async fn resume(
+        &self,
+        session: &Session,
+        mark: &Mark,
+    ) -> Result<Option<Response>, RequestError> {
+        let mut failures = 0;
+        loop {
+            tokio::time::sleep(mark.retry.unwrap_or(PAUSE).min(LONGEST_PAUSE)).await;
+            match self.get(session, mark.last_event_id.as_deref()).await {
+                Ok(response) if response.status().is_success() && kind(&response) == Kind::Events => {
+                    return Ok(Some(response));
+                }
+                Ok(response) if !response.status().is_server_error() => return Ok(None),
+                Ok(_) | Err(_) if failures < MAX_RESUMES => failures += 1,
+                Ok(_) => return Ok(None),
+                Err(error) => {
+                    // The request itself was sent, whatever this GET met.
+                    return Err(RequestError::MayHaveRun {
+                        server: self.hub.server.clone(),
+                        detail: error.to_string(),
+                    });
+                }
+            }
+        }
+    }
+
+    async fn get(&self, session: &Session, last_event_id: Option<&str>) -> Result<Response, RequestError> {
+        let mut headers = self.common_headers(session);
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        if let Some(id) = last_event_id.and_then(|id| HeaderValue::from_str(id).ok()) {
+            headers.insert(names::LAST_EVENT_ID, id);
+        }
+        let request = self.client.get(self.url.clone()).headers(headers);
+        request.send().await.map_err(|error| self.send_error(error))
+    }
+}

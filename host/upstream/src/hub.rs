@@ -1,0 +1,183 @@
+//! Every message that comes from a server passes here: the door, then the one it belongs to.
+//!
+//! The bytes are hostile. What fails the door (duplicate keys, lone surrogates, depth, UTF-8) or
+//! is no JSON-RPC fails the request it answers and nothing else (ST-11); what belongs to nobody
+//! is logged and dropped. Nothing here waits: a server that asks questions gets its answers as
+//! texts for the transport to send, and one that sends too fast loses notifications, not replies.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use toolgate_wire::door::Recovered;
+use toolgate_wire::{ErrorObject, Id, Message, Notification, Outcome, Request, Response, codes, door, edit};
+
+use crate::error::{RequestError, quote};
+use crate::events::EventQueue;
+use crate::pending::{Pending, Reply};
+use crate::spec::Limits;
+
+/// What the two transports share of one connection.
+#[derive(Debug)]
+pub(crate) struct Hub {
+    pub(crate) server: String,
+    pub(crate) limits: Limits,
+    pub(crate) pending: Pending,
+    pub(crate) events: Arc<EventQueue>,
+    modern: AtomicBool,
+}
+
+impl Hub {
+    pub(crate) fn new(server: &str, limits: Limits) -> Self {
+        Self {
+            server: server.to_owned(),
+            limits,
+            pending: Pending::new(server),
+            events: Arc::default(),
+            modern: AtomicBool::new(false),
+        }
+    }
+
+    /// From now on the server has no right to ask anything (spec 2026-07-28, direction rules).
+    pub(crate) fn set_modern(&self, modern: bool) {
+        self.modern.store(modern, Ordering::Relaxed);
+    }
+
+    /// Takes one JSON text. `asked` is the request whose HTTP response this is: an error without
+    /// an id, and bytes from which no id can be read, end that one. Returned are the answers to
+    /// the server's own requests, each one line.
+    pub(crate) fn inbound(&self, bytes: &[u8], asked: Option<u64>) -> Vec<String> {
+        let text = match door::scan(bytes, &self.limits.door()) {
+            Ok(text) => text,
+            Err(error) => {
+                self.unusable(bytes, asked, &error.to_string());
+                return Vec::new();
+            }
+        };
+        // Only revision 2025-03-26 has batches; taking one from any server harms nobody.
+        let messages = Message::parse_batch(text).unwrap_or_else(|error| vec![Err(error)]);
+        let mut answers = Vec::new();
+        for message in messages {
+            match message {
+                Ok(message) => answers.extend(self.take(message, asked)),
+                Err(error) => self.unusable(bytes, asked, &error.to_string()),
+            }
+        }
+        answers
+    }
+
+    /// A message larger than the limit was skipped; `recovered` is what its top level said.
+    pub(crate) fn too_large(&self, recovered: &Recovered, asked: Option<u64>) {
+        let id = answered(recovered, asked);
+        let error = RequestError::TooLarge { server: self.server.clone(), limit: self.limits.max_message };
+        tracing::warn!(server = self.server, id, "{error}");
+        if let Some(id) = id {
+            self.pending.resolve(id, Reply::Unusable { error, raw: None });
+        }
+    }
+
+    /// A message that was not UTF-8; `text` is it with U+FFFD in place of the bad bytes.
+    pub(crate) fn not_utf8(&self, text: &str, asked: Option<u64>) {
+        self.unusable(text.as_bytes(), asked, "it is not UTF-8");
+    }
+
+    fn take(&self, message: Message, asked: Option<u64>) -> Option<String> {
+        match message {
+            Message::Response(response) => {
+                self.response(response, asked);
+                None
+            }
+            Message::Notification(notification) => {
+                self.notification(notification);
+                None
+            }
+            Message::Request(request) => self.question(request),
+        }
+    }
+
+    fn response(&self, response: Response, asked: Option<u64>) {
+        let id = match &response.id {
+            Some(id) => own_id(id),
+            // An error without an id answers what this response body was asked for; on a pipe
+            // it can only be told apart when a single request waits.
+            None => asked.or_else(|| self.pending.only()),
+        };
+        let known = id.is_some_and(|id| self.pending.resolve(id, Reply::Outcome(response.outcome)));
+        if !known {
+            // Usual after a cancel or a deadline.
+            tracing::debug!(server = self.server, ?id, "a reply that nobody waits for");
+        }
+    }
+
+    fn notification(&self, notification: Notification) {
+        if notification.method != "notifications/progress" {
+            self.events.notification(notification);
+            return;
+        }
+        let token = notification
+            .params
+            .as_ref()
+            .and_then(|params| edit::get(params.get(), "/progressToken"))
+            .and_then(|token| token.parse::<u64>().ok());
+        if let (Some(token), Some(params)) = (token, notification.params) {
+            self.pending.progress(token, params);
+        }
+    }
+
+    /// The server asks. Only `ping` has an answer here; everything else is refused at once, so
+    /// that a server which waits for an answer inside a call does not wait for ever.
+    fn question(&self, request: Request) -> Option<String> {
+        if self.modern.load(Ordering::Relaxed) {
+            tracing::warn!(
+                server = self.server,
+                method = quote(&request.method, 80),
+                "a modern server sent a request, which the protocol forbids; ignored"
+            );
+            return None;
+        }
+        let outcome = if request.method == "ping" {
+            Outcome::Result(edit::raw("{}".to_owned()).ok()?)
+        } else {
+            tracing::info!(
+                server = self.server,
+                method = quote(&request.method, 80),
+                "a request of the server was refused"
+            );
+            Outcome::Error(ErrorObject::new(
+                codes::METHOD_NOT_FOUND,
+                "this client does not offer the method; it declared no such capability",
+            ))
+        };
+        let response = Response { id: Some(request.id), outcome };
+        Some(Message::Response(response).to_text())
+    }
+
+    fn unusable(&self, bytes: &[u8], asked: Option<u64>, detail: &str) {
+        let id = answered(&door::recover(bytes), asked);
+        tracing::warn!(server = self.server, id, detail, "a message was refused");
+        let error = RequestError::BadReply { server: self.server.clone(), detail: detail.to_owned() };
+        if let Some(id) = id {
+            let raw = Some(bytes.to_vec());
+            self.pending.resolve(id, Reply::Unusable { error, raw });
+        }
+    }
+}
+
+/// The request that a broken message answers. A call of the server's own answers nothing, whatever
+/// its id.
+fn answered(recovered: &Recovered, asked: Option<u64>) -> Option<u64> {
+    if recovered.is_call {
+        return None;
+    }
+    recovered.id.as_ref().and_then(own_id).or(asked)
+}
+
+/// Toolgate's own ids are plain integers; a text that looks like one is another id (PR-11).
+fn own_id(id: &Id) -> Option<u64> {
+    match id {
+        Id::Integer(digits) => digits.parse().ok(),
+        Id::Text(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;
