@@ -63,6 +63,7 @@ pub enum Change {
 }
 
 /// Which decisions a plugin may give. `abstain` needs no authority.
+#[allow(clippy::struct_excessive_bools)] // four independent permissions, and no states
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DecisionSet {
     /// May let something pass by itself.

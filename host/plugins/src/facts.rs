@@ -177,12 +177,8 @@ impl Hook {
     pub fn may_redact(self) -> bool {
         matches!(self, Hook::List | Hook::Result)
     }
-
-    /// Position in [`Hook::ALL`], for tables that are indexed by hook.
-    pub(crate) fn position(self) -> usize {
-        Self::ALL.iter().position(|other| *other == self).unwrap_or(0)
-    }
 }
 
 /// What stands behind one `request` handle: the facts, shared with the gateway and other plugins.
+#[allow(unreachable_pub)] // the generated bindings re-export it, which they can only for a `pub` item
 pub type SharedFacts = Arc<Facts>;

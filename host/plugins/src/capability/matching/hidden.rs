@@ -1,0 +1,42 @@
+//! Hidden text in the strings and names of a document (row SE-01).
+
+use toolgate_base::hidden;
+
+use crate::bindings::types::Finding;
+use crate::json::{self, Visit};
+
+/// Most findings that a guest gets.
+const MAX_FINDINGS: usize = 64;
+/// Most code points of one finding.
+const MAX_CODE_POINTS: usize = 16;
+
+/// Every string or name with hidden characters, in document order. A text that is no JSON is read
+/// as one string: nothing is called clean because it could not be parsed.
+pub(super) fn findings(text: &str) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let whole = json::visit_strings(text, "", &mut |pointer, raw, _| {
+        match json::unescape(raw) {
+            Ok(value) => found.extend(hidden::find(&value).map(|finding| describe(pointer, finding))),
+            Err(_) => found.extend(hidden::find(raw).map(|finding| describe(pointer, finding))),
+        }
+        if found.len() < MAX_FINDINGS { Visit::On } else { Visit::Stop }
+    });
+    if whole.is_err() && found.is_empty() {
+        found.extend(hidden::find(text).map(|finding| describe("", finding)));
+    }
+    found
+}
+
+fn describe(pointer: &str, finding: hidden::Finding) -> Finding {
+    Finding {
+        pointer: pointer.to_owned(),
+        kind: finding.kind.as_str().to_owned(),
+        code_points: finding
+            .code_points
+            .iter()
+            .take(MAX_CODE_POINTS)
+            .map(|character| format!("U+{:04X}", u32::from(*character)))
+            .collect(),
+        decoded: finding.decoded,
+    }
+}

@@ -1,0 +1,185 @@
+//! Loading plugins: everything that happens once, so that nothing of it happens in a call.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use toolgate_signing::{Digest, Kind, VerifiedRelease};
+use wasmtime::component::{Component, InstancePre, Linker};
+
+use crate::adapter::Adapter;
+use crate::cache::{Cache, Found};
+use crate::capability::matching::Matching;
+use crate::contract::{self, Offer};
+use crate::decision::DecisionSet;
+use crate::engine::{self, Core};
+use crate::error::{HostError, LoadError, LoadErrorKind};
+use crate::facts::Document;
+use crate::guest::Prepared;
+use crate::identity::Identity;
+use crate::inspect::{self, Inspection};
+use crate::installer::Installer;
+use crate::limits::{Limits, MAX_SETTINGS};
+use crate::policy::Policy;
+use crate::state::{Shared, State};
+
+/// How the plugin host is set up.
+#[derive(Clone, Debug, Default)]
+pub struct HostOptions {
+    /// Where compiled plugins are kept, as `<data_dir>/aot`; none compiles them at every start.
+    pub cache_dir: Option<PathBuf>,
+}
+
+/// What the operator admits a plugin with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Admission {
+    /// The decisions it may give; what its release does not declare it may not give either.
+    pub decisions: DecisionSet,
+    /// Its settings: one JSON object of at most 256 KiB.
+    pub settings: String,
+}
+
+/// Deny, ask and redact, with empty settings.
+impl Default for Admission {
+    fn default() -> Self {
+        Self { decisions: DecisionSet::default(), settings: "{}".to_owned() }
+    }
+}
+
+/// A loaded plugin.
+pub enum Plugin {
+    /// It judges.
+    Policy(Policy),
+    /// It knows one server.
+    Adapter(Adapter),
+    /// It knows one source of servers.
+    Installer(Installer),
+}
+
+/// Loads plugins into the one engine of the process.
+pub struct PluginHost {
+    core: &'static Core,
+    cache: Option<Cache>,
+    compilations: AtomicU64,
+    replacements: AtomicU64,
+}
+
+impl PluginHost {
+    /// Starts the engine, if this process has none yet, and opens the cache. A cache that cannot
+    /// be opened is logged and done without: it costs time, not safety.
+    pub fn new(options: HostOptions) -> Result<Arc<Self>, HostError> {
+        let core = engine::shared().map_err(HostError::Engine)?;
+        let cache = options.cache_dir.and_then(|directory| match Cache::open(&directory, &core.engine) {
+            Ok(cache) => Some(cache),
+            Err(error) => {
+                tracing::warn!(directory = %directory.display(), %error, "no native-code cache; plugins are compiled at every start");
+                None
+            }
+        });
+        Ok(Arc::new(Self { core, cache, compilations: AtomicU64::new(0), replacements: AtomicU64::new(0) }))
+    }
+
+    /// Checks, compiles and links one plugin. The signature was verified by whoever made the
+    /// [`VerifiedRelease`]; everything else is checked here, in the order of spec plugin-host 2.4.
+    ///
+    /// Compiling takes tens of milliseconds and more: not to be called where a caller waits.
+    pub fn load(&self, component: &[u8], release: &VerifiedRelease, admission: &Admission) -> Result<Plugin, LoadError> {
+        self.load_checked(component, release, admission)
+            .map_err(|kind| LoadError { plugin: release.release().name.clone(), kind })
+    }
+
+    /// How often this host has compiled a component. A load that hits the cache, or is refused
+    /// before, does not count.
+    pub fn compilations(&self) -> u64 {
+        self.compilations.load(Ordering::Relaxed)
+    }
+
+    /// How often a stale or damaged cache entry was replaced (WA-01).
+    pub fn cache_replacements(&self) -> u64 {
+        self.replacements.load(Ordering::Relaxed)
+    }
+
+    fn load_checked(
+        &self,
+        bytes: &[u8],
+        verified: &VerifiedRelease,
+        admission: &Admission,
+    ) -> Result<Plugin, LoadErrorKind> {
+        let inspection = inspect::admit(bytes, verified)?;
+        let release = verified.release();
+        check_settings(&admission.settings)?;
+        let declared = DecisionSet::parse(&release.decisions).map_err(|error| LoadErrorKind::Malformed(error.to_string()))?;
+        let identity = Identity {
+            name: release.name.clone(),
+            component: verified.component(),
+            release: verified.digest(),
+            settings: Digest::of(admission.settings.as_bytes()),
+            decisions: admission.decisions.and(declared),
+        };
+        let component = self.compile(bytes, &identity)?;
+        let shared = Arc::new(Shared {
+            name: identity.name.clone(),
+            limits: Limits::clamped(release),
+            settings: Document::new(admission.settings.as_str()),
+            matching: Matching::default(),
+        });
+        let prepared = Prepared { core: self.core, pre: self.link(&component, &inspection)?, shared };
+        Ok(match release.kind {
+            Kind::Policy => {
+                let clock = inspection.imports.iter().any(|import| contract::is_clock(import));
+                Plugin::Policy(Policy::new(prepared, identity.decisions, identity, clock)?)
+            }
+            Kind::Adapter => Plugin::Adapter(Adapter::new(prepared, identity)?),
+            Kind::Installer => Plugin::Installer(Installer::new(prepared, identity)?),
+        })
+    }
+
+    /// From the cache where it holds the right code, else by the compiler.
+    fn compile(&self, bytes: &[u8], identity: &Identity) -> Result<Component, LoadErrorKind> {
+        let found = self.cache.as_ref().map_or(Found::Nothing, |cache| cache.get(&self.core.engine, &identity.component));
+        match found {
+            Found::Code(component) => return Ok(component),
+            Found::Nothing => {}
+            Found::Unusable(why) => {
+                self.replacements.fetch_add(1, Ordering::Relaxed);
+                tracing::warn!(plugin = identity.name, why, "the cached code of the plugin is unusable; it is compiled again and replaced");
+            }
+        }
+        self.compilations.fetch_add(1, Ordering::Relaxed);
+        let component = Component::new(&self.core.engine, bytes).map_err(|error| LoadErrorKind::Compile(format!("{error:#}")))?;
+        if let Some(cache) = &self.cache
+            && let Err(error) = cache.put(&identity.component, &component)
+        {
+            tracing::warn!(plugin = identity.name, %error, "the compiled plugin was not cached");
+        }
+        Ok(component)
+    }
+
+    /// The plugin's own linker: what it imports, and nothing more. All of it was declared and is
+    /// offered, or the plugin had been refused before.
+    fn link(&self, component: &Component, inspection: &Inspection) -> Result<InstancePre<State>, LoadErrorKind> {
+        let mut linker = Linker::new(&self.core.engine);
+        for import in &inspection.imports {
+            match contract::offer(import) {
+                Offer::Here(link) => link(&mut linker).map_err(|error| LoadErrorKind::Host(format!("{error:#}")))?,
+                Offer::Missing(offered) => return Err(LoadErrorKind::Unknown { import: import.clone(), offered }),
+            }
+        }
+        linker.instantiate_pre(component).map_err(|error| LoadErrorKind::DoesNotFit {
+            contract: contract::VERSION,
+            detail: format!("{error:#}"),
+        })
+    }
+}
+
+fn check_settings(settings: &str) -> Result<(), LoadErrorKind> {
+    if settings.len() > MAX_SETTINGS {
+        return Err(LoadErrorKind::Settings(format!("{} bytes are more than the limit of {MAX_SETTINGS}", settings.len())));
+    }
+    match serde_json::from_str::<serde_json::Value>(settings) {
+        Ok(value) if value.is_object() => Ok(()),
+        Ok(_) => Err(LoadErrorKind::Settings("they are no JSON object".to_owned())),
+        // The text may hold what the operator would not have in a log: only the place is told.
+        Err(error) => Err(LoadErrorKind::Settings(format!("they are no JSON, at line {} column {}", error.line(), error.column()))),
+    }
+}

@@ -1,0 +1,203 @@
+//! What a component is, imports and exports, read from its bytes before anything is compiled.
+//!
+//! Threat: bytes that pretend to be a plugin. Only a component is read on; it is validated by
+//! `wasmparser` with no more features than the engine has; and what it imports and exports must be
+//! exactly what its signed release says (design.md 4 "Three gates"; spec plugin-host 2.4; WA-09).
+
+use std::collections::BTreeSet;
+
+use toolgate_signing::{Kind, Release, VerifiedRelease};
+use wasmparser::{ComponentTypeRef, Encoding, Parser, Payload, Validator, WasmFeatures};
+
+use crate::contract::{self, Offer};
+use crate::error::LoadErrorKind;
+use crate::limits::MAX_COMPONENT;
+
+/// The outer shape of a component.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inspection {
+    /// Names of what it imports, sorted, as `toolgate:plugin/log@0.1.0`. The interface that holds
+    /// only types (`toolgate:plugin/types`) is left out: it cannot be called, so no release lists it.
+    pub imports: Vec<String>,
+    /// Names of what it exports, sorted.
+    pub exports: Vec<String>,
+}
+
+/// Reads the imports and exports of a component, as a release has to declare them.
+///
+/// # Errors
+/// The kinds of [`LoadErrorKind`] up to `Malformed`.
+pub fn inspect(component: &[u8]) -> Result<Inspection, LoadErrorKind> {
+    check_form(component)?;
+    Validator::new_with_features(features())
+        .validate_all(component)
+        .map_err(|error| LoadErrorKind::Malformed(error.to_string()))?;
+    let mut found = outer_shape(component)?;
+    found.imports.retain(|name| !contract::is_types_only(name));
+    found.imports.sort();
+    found.exports.sort();
+    Ok(found)
+}
+
+/// All checks of a plugin before it is compiled, in the order of spec plugin-host 2.4. The caller
+/// has verified the signature: that is what a [`VerifiedRelease`] is.
+pub(crate) fn admit(component: &[u8], verified: &VerifiedRelease) -> Result<Inspection, LoadErrorKind> {
+    check_size(component)?;
+    verified.check_component(component).map_err(LoadErrorKind::Digest)?;
+    let found = inspect(component)?;
+    let release = verified.release();
+    check_imports(&found, release)?;
+    check_exports(&found, release)?;
+    check_world(release)?;
+    check_capabilities(release)?;
+    check_host_version(release)?;
+    Ok(found)
+}
+
+fn check_size(component: &[u8]) -> Result<(), LoadErrorKind> {
+    if component.is_empty() {
+        return Err(LoadErrorKind::Empty);
+    }
+    if component.len() > MAX_COMPONENT {
+        return Err(LoadErrorKind::TooLarge { bytes: component.len(), limit: MAX_COMPONENT });
+    }
+    Ok(())
+}
+
+/// What kind of file it is, by its first bytes.
+fn check_form(component: &[u8]) -> Result<(), LoadErrorKind> {
+    check_size(component)?;
+    if component.starts_with(b"\x7fELF") {
+        return Err(LoadErrorKind::NativeCode);
+    }
+    if Parser::is_core_wasm(component) {
+        return Err(LoadErrorKind::CoreModule);
+    }
+    if !Parser::is_component(component) {
+        return Err(LoadErrorKind::NotWasm);
+    }
+    Ok(())
+}
+
+/// What the engine accepts and no more (`engine::base_config`).
+fn features() -> WasmFeatures {
+    let mut features = WasmFeatures::WASM2;
+    features.insert(WasmFeatures::TAIL_CALL | WasmFeatures::EXTENDED_CONST | WasmFeatures::COMPONENT_MODEL);
+    features
+}
+
+/// Top-level imports and exports; those of nested components are satisfied inside.
+fn outer_shape(component: &[u8]) -> Result<Inspection, LoadErrorKind> {
+    let malformed = |error: wasmparser::BinaryReaderError| LoadErrorKind::Malformed(error.to_string());
+    let mut found = Inspection::default();
+    let mut depth = 0_u32;
+    for payload in Parser::new(0).parse_all(component) {
+        match payload.map_err(malformed)? {
+            Payload::Version { encoding, .. } => {
+                if depth == 0 && encoding != Encoding::Component {
+                    return Err(LoadErrorKind::CoreModule);
+                }
+                depth = depth.saturating_add(1);
+            }
+            Payload::End(_) => depth = depth.saturating_sub(1),
+            Payload::ComponentImportSection(section) if depth == 1 => {
+                for import in section {
+                    let import = import.map_err(malformed)?;
+                    found.imports.push(named(import.name.name, import.ty));
+                }
+            }
+            Payload::ComponentExportSection(section) if depth == 1 => {
+                for export in section {
+                    found.exports.push(export.map_err(malformed)?.name.name.to_owned());
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
+/// The name of an import; with its sort where that is no instance, which no contract offers.
+fn named(name: &str, ty: ComponentTypeRef) -> String {
+    match ty {
+        ComponentTypeRef::Instance(_) => name.to_owned(),
+        other => format!("{} `{name}`", other.kind().desc()),
+    }
+}
+
+fn check_imports(found: &Inspection, release: &Release) -> Result<(), LoadErrorKind> {
+    let declared: BTreeSet<&str> = release.imports.iter().map(String::as_str).collect();
+    for import in &found.imports {
+        if import.starts_with("wasi:") {
+            return Err(LoadErrorKind::Wasi(import.clone()));
+        }
+        if !declared.contains(import.as_str()) {
+            return Err(LoadErrorKind::Undeclared(import.clone()));
+        }
+        if let Offer::Missing(offered) = contract::offer(import) {
+            return Err(LoadErrorKind::Unknown { import: import.clone(), offered });
+        }
+    }
+    let absent = declared.into_iter().find(|name| !contract::is_types_only(name) && !found.imports.iter().any(|import| import == name));
+    match absent {
+        Some(name) => Err(LoadErrorKind::NotThere { what: "the import", name: name.to_owned() }),
+        None => Ok(()),
+    }
+}
+
+fn check_exports(found: &Inspection, release: &Release) -> Result<(), LoadErrorKind> {
+    for export in &found.exports {
+        if !release.exports.contains(export) {
+            let why = "its signed release does not declare".to_owned();
+            return Err(LoadErrorKind::Export { name: export.clone(), why });
+        }
+        contract::check_export(release.kind, export)
+            .map_err(|why| LoadErrorKind::Export { name: export.clone(), why })?;
+    }
+    if let Some(name) = release.exports.iter().find(|name| !found.exports.contains(name)) {
+        return Err(LoadErrorKind::NotThere { what: "the export", name: name.clone() });
+    }
+    if found.exports.is_empty() {
+        let name = match release.kind {
+            Kind::Policy => "any hook",
+            Kind::Installer => "installer",
+            Kind::Adapter => "adapter",
+        };
+        return Err(LoadErrorKind::NotThere { what: "the export", name: name.to_owned() });
+    }
+    Ok(())
+}
+
+fn check_world(release: &Release) -> Result<(), LoadErrorKind> {
+    let needed = contract::world_of(release.kind);
+    if release.world != needed {
+        return Err(LoadErrorKind::World { found: release.world.clone(), needed });
+    }
+    Ok(())
+}
+
+/// A plugin that needs what cannot be granted would only fail later, in a call.
+fn check_capabilities(release: &Release) -> Result<(), LoadErrorKind> {
+    let asked = &release.capabilities;
+    let label = [
+        ("http", asked.http.keys().next()),
+        ("secrets", asked.secrets.keys().next()),
+        ("kv", asked.kv.keys().next()),
+        ("files", asked.files.keys().next()),
+    ];
+    match label.into_iter().find_map(|(interface, label)| Some((interface, label?))) {
+        Some((interface, label)) => Err(LoadErrorKind::Capability(format!("{interface}.{label}"))),
+        None => Ok(()),
+    }
+}
+
+fn check_host_version(release: &Release) -> Result<(), LoadErrorKind> {
+    let have = env!("CARGO_PKG_VERSION");
+    match semver::Version::parse(have) {
+        Ok(own) if release.min_host <= own => Ok(()),
+        _ => Err(LoadErrorKind::HostTooOld { needed: release.min_host.to_string(), have: have.to_owned() }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

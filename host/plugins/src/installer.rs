@@ -1,0 +1,102 @@
+//! Installers: asked in a fresh instance for each operation; they propose and never act.
+//!
+//! A plan is a proposal of somebody else's. Its shape is bounded here (counts, lengths, hidden
+//! characters); what it says is for the host to check, show and probe before anything is committed.
+
+mod plan;
+
+use toolgate_signing::Digest;
+use wasmtime::component::ComponentExportIndex;
+
+use crate::answers;
+use crate::bindings::{installer, types};
+use crate::contract;
+use crate::error::LoadErrorKind;
+use crate::fault::InstallerError;
+use crate::guest::Prepared;
+use crate::identity::Identity;
+pub use plan::{Artifact, Binding, Candidate, CommandLine, Endpoint, Launch, Page, Plan, Value};
+
+/// One loaded installer. Cheap to share behind an `Arc`.
+pub struct Installer {
+    prepared: Prepared,
+    functions: Functions,
+    identity: Identity,
+}
+
+struct Functions {
+    search: ComponentExportIndex,
+    lookup: ComponentExportIndex,
+    resolve: ComponentExportIndex,
+}
+
+type Answer<T> = Result<T, types::Error>;
+
+impl Installer {
+    /// Looks up the functions and makes one instance, to see that it starts and has the right types.
+    pub(crate) fn new(prepared: Prepared, identity: Identity) -> Result<Self, LoadErrorKind> {
+        let interface = contract::full_name("installer");
+        let does_not_fit = |detail: String| LoadErrorKind::DoesNotFit { contract: contract::VERSION, detail };
+        let function = |name: &str| {
+            prepared.function(&interface, name).ok_or_else(|| does_not_fit(format!("{interface} has no `{name}`")))
+        };
+        let functions = Functions { search: function("search")?, lookup: function("lookup")?, resolve: function("resolve")? };
+        let mut guest = prepared.instantiate(prepared.shared.limits.init).map_err(LoadErrorKind::DoesNotStart)?;
+        guest
+            .has_type::<(String, Option<String>), Answer<installer::Page>>(&functions.search)
+            .and_then(|()| guest.has_type::<(String,), Answer<Option<installer::Candidate>>>(&functions.lookup))
+            .and_then(|()| guest.has_type::<(String, Option<String>), Answer<installer::Plan>>(&functions.resolve))
+            .map_err(does_not_fit)?;
+        drop(guest);
+        Ok(Self { prepared, functions, identity })
+    }
+
+    /// Its name, from the signed release.
+    pub fn name(&self) -> &str {
+        &self.prepared.shared.name
+    }
+
+    /// Digest of its component.
+    pub fn digest(&self) -> Digest {
+        self.identity.component
+    }
+
+    /// What a lockfile line is bound to.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Finds servers by words: one page.
+    pub fn search(&self, query: &str, cursor: Option<&str>) -> Result<Page, InstallerError> {
+        let parameters = (query.to_owned(), cursor.map(str::to_owned));
+        let page: installer::Page = self.operate(&self.functions.search, parameters)?;
+        Ok(Page::read(page, &self.prepared.shared)?)
+    }
+
+    /// One server by its exact id; none where the source does not have it.
+    pub fn lookup(&self, id: &str) -> Result<Option<Candidate>, InstallerError> {
+        let found: Option<installer::Candidate> = self.operate(&self.functions.lookup, (id.to_owned(),))?;
+        Ok(found.map(Candidate::read))
+    }
+
+    /// The plan for one server at a version or range; the newest where none is given.
+    pub fn resolve(&self, id: &str, requirement: Option<&str>) -> Result<Plan, InstallerError> {
+        let parameters = (id.to_owned(), requirement.map(str::to_owned));
+        let plan: installer::Plan = self.operate(&self.functions.resolve, parameters)?;
+        Ok(Plan::read(plan, &self.prepared.shared)?)
+    }
+
+    fn operate<P, T>(&self, function: &ComponentExportIndex, parameters: P) -> Result<T, InstallerError>
+    where
+        P: wasmtime::component::ComponentNamedList + wasmtime::component::Lower,
+        T: wasmtime::component::Lift + 'static,
+        (Answer<T>,): wasmtime::component::ComponentNamedList + wasmtime::component::Lift,
+    {
+        let mut guest = self.prepared.instantiate(self.prepared.shared.limits.call)?;
+        let answer: Answer<T> = guest.call(function, parameters)?;
+        answer.map_err(|error| {
+            let (kind, message) = answers::error(&error);
+            InstallerError::Answer { plugin: self.name().to_owned(), kind, message }
+        })
+    }
+}

@@ -1,0 +1,191 @@
+//! Policies: asked in a fresh instance each time, so that one request can teach them nothing about
+//! another and a trap costs one answer (design.md 4 "Life").
+//!
+//! A call is synchronous and takes tens of microseconds; it may be made from any thread with a
+//! stack of at least 1 MiB. Whatever goes wrong comes back as a denial that carries its fault.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use toolgate_signing::Digest;
+use wasmtime::component::{ComponentExportIndex, Resource};
+
+use crate::answers;
+use crate::bindings::types;
+use crate::contract;
+use crate::decision::{Decision, DecisionSet};
+use crate::error::LoadErrorKind;
+use crate::facts::{Facts, Hook, SharedFacts};
+use crate::fault::{Fault, FaultKind};
+use crate::guest::{Guest, Prepared};
+use crate::identity::Identity;
+use crate::limits::MAX_BATCH;
+use crate::strikes::Strikes;
+
+/// One loaded policy. Cheap to share behind an `Arc`.
+pub struct Policy {
+    prepared: Prepared,
+    hooks: BTreeMap<Hook, ComponentExportIndex>,
+    authority: DecisionSet,
+    identity: Identity,
+    uses_clock: bool,
+    strikes: Strikes,
+}
+
+/// Parameters of every hook but list.
+type One = (Resource<SharedFacts>,);
+/// Parameters of the list hook.
+type Many = (Vec<Resource<SharedFacts>>,);
+
+impl Policy {
+    /// Looks up the hooks and makes one instance, to see that it starts and has the right types.
+    pub(crate) fn new(
+        prepared: Prepared,
+        authority: DecisionSet,
+        identity: Identity,
+        uses_clock: bool,
+    ) -> Result<Self, LoadErrorKind> {
+        let hooks: BTreeMap<_, _> = Hook::ALL
+            .into_iter()
+            .filter_map(|hook| Some((hook, prepared.function(&contract::hook_interface(hook), "check")?)))
+            .collect();
+        let mut guest = prepared.instantiate(prepared.shared.limits.init).map_err(LoadErrorKind::DoesNotStart)?;
+        for (hook, check) in &hooks {
+            let fits = match hook {
+                Hook::List => guest.has_type::<Many, Vec<types::Decision>>(check),
+                _ => guest.has_type::<One, types::Decision>(check),
+            };
+            fits.map_err(|detail| LoadErrorKind::DoesNotFit {
+                contract: contract::VERSION,
+                detail: format!("{}: {detail}", contract::hook_interface(*hook)),
+            })?;
+        }
+        drop(guest);
+        Ok(Self { prepared, hooks, authority, identity, uses_clock, strikes: Strikes::default() })
+    }
+
+    /// Its name, from the signed release.
+    pub fn name(&self) -> &str {
+        &self.prepared.shared.name
+    }
+
+    /// Digest of its component.
+    pub fn digest(&self) -> Digest {
+        self.identity.component
+    }
+
+    /// What of it a cached view or a pending ask has to be bound to.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// The decisions it may give: what its release declares and the operator granted.
+    pub fn authority(&self) -> DecisionSet {
+        self.authority
+    }
+
+    /// Whether it has this hook. One that it does not have it abstains from.
+    pub fn has(&self, hook: Hook) -> bool {
+        self.hooks.contains_key(&hook)
+    }
+
+    /// Whether it looks at the clock, so that its views of lists cannot be cached.
+    pub fn uses_clock(&self) -> bool {
+        self.uses_clock
+    }
+
+    /// Whether it failed too often and now denies everything it guards (see [`crate::MAX_STRIKES`]).
+    pub fn is_put_aside(&self) -> bool {
+        self.strikes.is_out()
+    }
+
+    /// Asks about one request. Faults are denials; authority is applied.
+    pub fn check(&self, hook: Hook, facts: &Arc<Facts>) -> Decision {
+        if hook == Hook::List {
+            let one = self.check_list(std::slice::from_ref(facts)).pop();
+            return one.unwrap_or_else(|| answers::denial(self.wrong_count(0, 1)));
+        }
+        let Some(function) = self.hooks.get(&hook) else {
+            return Decision::Abstain;
+        };
+        if self.strikes.is_out() {
+            return answers::denial(Strikes::fault(self.name()));
+        }
+        let answer = self.ask_one(function, facts);
+        self.settle(answer.and_then(|said| answers::decision(said, hook, self.authority, &self.prepared.shared)))
+    }
+
+    /// Asks the list hook, in batches of 256; one decision for each of `requests`, in their order.
+    /// A fault denies its whole batch.
+    pub fn check_list(&self, requests: &[Arc<Facts>]) -> Vec<Decision> {
+        let Some(function) = self.hooks.get(&Hook::List) else {
+            return vec![Decision::Abstain; requests.len()];
+        };
+        let mut decisions = Vec::with_capacity(requests.len());
+        for batch in requests.chunks(MAX_BATCH) {
+            if self.strikes.is_out() {
+                decisions.extend(batch.iter().map(|_| answers::denial(Strikes::fault(self.name()))));
+                continue;
+            }
+            match self.ask_many(function, batch) {
+                Ok(said) => {
+                    self.strikes.well();
+                    decisions.extend(said.into_iter().map(|said| {
+                        answers::decision(said, Hook::List, self.authority, &self.prepared.shared)
+                            .unwrap_or_else(|fault| self.denied(fault))
+                    }));
+                }
+                Err(fault) => {
+                    let denial = self.denied(fault);
+                    decisions.extend(batch.iter().map(|_| denial.clone()));
+                }
+            }
+        }
+        decisions
+    }
+
+    fn ask_one(&self, function: &ComponentExportIndex, facts: &Arc<Facts>) -> Result<types::Decision, Fault> {
+        let mut guest = self.prepared.instantiate(self.prepared.shared.limits.call)?;
+        let owned = self.lend(&mut guest, facts)?;
+        // The store goes with the guest, and the request with the store.
+        guest.call(function, (Resource::<SharedFacts>::new_borrow(owned.rep()),))
+    }
+
+    fn ask_many(&self, function: &ComponentExportIndex, batch: &[Arc<Facts>]) -> Result<Vec<types::Decision>, Fault> {
+        let mut guest = self.prepared.instantiate(self.prepared.shared.limits.call)?;
+        let owned = batch.iter().map(|facts| self.lend(&mut guest, facts)).collect::<Result<Vec<_>, _>>()?;
+        let said: Vec<types::Decision> = guest.call(function, (owned,))?;
+        if said.len() != batch.len() {
+            return Err(self.wrong_count(said.len(), batch.len()));
+        }
+        Ok(said)
+    }
+
+    fn lend(&self, guest: &mut Guest, facts: &Arc<Facts>) -> Result<Resource<SharedFacts>, Fault> {
+        guest
+            .state()
+            .lend(facts)
+            .map_err(|error| self.prepared.shared.misbehaved(FaultKind::Limit, format!("{error:#}")))
+    }
+
+    fn wrong_count(&self, said: usize, asked: usize) -> Fault {
+        let detail = format!("it gave {said} decisions for {asked} requests");
+        self.prepared.shared.misbehaved(FaultKind::WrongCount, detail)
+    }
+
+    fn settle(&self, answer: Result<Decision, Fault>) -> Decision {
+        match answer {
+            Ok(decision) => {
+                self.strikes.well();
+                decision
+            }
+            Err(fault) => self.denied(fault),
+        }
+    }
+
+    fn denied(&self, fault: Fault) -> Decision {
+        tracing::warn!(plugin = self.name(), code = fault.kind.code(), %fault, "a policy failed, so it denies");
+        self.strikes.failed(&fault);
+        answers::denial(fault)
+    }
+}

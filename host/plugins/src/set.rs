@@ -1,0 +1,94 @@
+//! The plugins of one gateway, in the order in which they are asked.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use toolgate_signing::Digest;
+
+use crate::adapter::Adapter;
+use crate::identity::Identity;
+use crate::policy::Policy;
+
+/// Policies in order, the fallbacks that are asked when all of them abstain, and adapters by the
+/// name of their server. An empty set lets nothing pass (design.md 3.5).
+#[derive(Clone, Default)]
+pub struct PluginSet {
+    policies: Vec<Arc<Policy>>,
+    fallbacks: Vec<Arc<Policy>>,
+    adapters: BTreeMap<String, Arc<Adapter>>,
+}
+
+impl PluginSet {
+    /// A set without plugins.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a policy after those that are there.
+    pub fn push_policy(&mut self, policy: impl Into<Arc<Policy>>) {
+        self.policies.push(policy.into());
+    }
+
+    /// Adds a fallback policy after those that are there.
+    pub fn push_fallback(&mut self, policy: impl Into<Arc<Policy>>) {
+        self.fallbacks.push(policy.into());
+    }
+
+    /// Sets the adapter of a server, and gives back the one it had.
+    pub fn set_adapter(&mut self, server: impl Into<String>, adapter: impl Into<Arc<Adapter>>) -> Option<Arc<Adapter>> {
+        self.adapters.insert(server.into(), adapter.into())
+    }
+
+    /// The policies, in order.
+    pub fn policies(&self) -> &[Arc<Policy>] {
+        &self.policies
+    }
+
+    /// The fallback policies, in order.
+    pub fn fallbacks(&self) -> &[Arc<Policy>] {
+        &self.fallbacks
+    }
+
+    /// The adapter of a server.
+    pub fn adapter(&self, server: &str) -> Option<&Arc<Adapter>> {
+        self.adapters.get(server)
+    }
+
+    /// The adapters with the names of their servers, sorted.
+    pub fn adapters(&self) -> impl Iterator<Item = (&str, &Arc<Adapter>)> {
+        self.adapters.iter().map(|(server, adapter)| (server.as_str(), adapter))
+    }
+
+    /// Whether a view that this set made must not be cached, because a policy looks at the clock.
+    pub fn uses_clock(&self) -> bool {
+        self.policies.iter().chain(&self.fallbacks).any(|policy| policy.uses_clock())
+    }
+
+    /// Digest over order, components, releases, settings and authority of everything in the set.
+    /// A pending ask and a cached view are bound to it, so that a change of any of them voids both.
+    pub fn set_digest(&self) -> Digest {
+        let mut text = String::from("toolgate plugin set 1\n");
+        let mut add = |role: &str, identity: &Identity| text.push_str(&identity.line(role));
+        for policy in &self.policies {
+            add("policy", policy.identity());
+        }
+        for policy in &self.fallbacks {
+            add("fallback", policy.identity());
+        }
+        for (server, adapter) in &self.adapters {
+            add(&format!("adapter {server}"), adapter.identity());
+        }
+        Digest::of(text.as_bytes())
+    }
+}
+
+impl fmt::Debug for PluginSet {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("PluginSet")
+            .field("policies", &self.policies.iter().map(|policy| policy.name()).collect::<Vec<_>>())
+            .field("fallbacks", &self.fallbacks.iter().map(|policy| policy.name()).collect::<Vec<_>>())
+            .field("adapters", &self.adapters.iter().map(|(server, adapter)| (server, adapter.name())).collect::<Vec<_>>())
+            .finish()
+    }
+}

@@ -1,0 +1,20 @@
+//! What only some platforms can tell: how long this thread has really run.
+
+use std::time::Duration;
+
+/// Running time of the calling thread, none where the platform does not say.
+///
+/// Read from `/proc`, because the clock would need a dependency that is built another way for the
+/// sake of one call on a slow path.
+#[cfg(target_os = "linux")]
+pub(crate) fn thread_running_time() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanoseconds = text.split_ascii_whitespace().next()?.parse().ok()?;
+    Some(Duration::from_nanos(nanoseconds))
+}
+
+/// Running time of the calling thread, none where the platform does not say.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn thread_running_time() -> Option<Duration> {
+    None
+}
