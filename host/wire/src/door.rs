@@ -61,6 +61,20 @@ pub struct Survey<'a> {
     pub defects: Vec<DoorError>,
 }
 
+impl Survey<'_> {
+    /// Sorts the defects by the element of the array at `pointer` they lie in: `(index, defect)` in order. `None`
+    /// where one lies elsewhere, so that the whole message must be refused.
+    ///
+    /// `survey.by_element("/result/tools")` names the tools of a listing to drop, with the reason for each.
+    pub fn by_element(&self, pointer: &str) -> Option<Vec<(usize, &DoorError)>> {
+        let index = |defect: &DoorError| {
+            let token = defect.pointer.strip_prefix(pointer)?.strip_prefix('/')?.split('/').next()?;
+            token.parse().ok()
+        };
+        self.defects.iter().map(|defect| Some((index(defect)?, defect))).collect()
+    }
+}
+
 /// Why a message was refused. The sender is at fault; the message can only be sent again in a sound form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} at byte {offset}, in `{pointer}`")]

@@ -28,6 +28,14 @@ pub enum EditError {
         /// Bytes from the start of the container that was being walked.
         offset: usize,
     },
+    /// The text given to [`raw`] is no JSON.
+    #[error("the text is no JSON at line {line}, column {column}")]
+    NotJson {
+        /// Counted from 1.
+        line: usize,
+        /// Counted in bytes from 1.
+        column: usize,
+    },
     /// The pointer is no RFC 6901 pointer or has too many tokens.
     #[error("{0:?} is no JSON pointer of at most 128 tokens")]
     BadPointer(String),
@@ -93,7 +101,8 @@ pub fn drop_all(json: &str, pointers: &[&str]) -> Result<String, EditError> {
 
 /// The members of an object, in order: unescaped key, raw value.
 pub fn members(json: &str) -> Result<Vec<(String, &str)>, EditError> {
-    let children = Children::of(json).filter(Children::is_object).ok_or(EditError::Malformed { offset: 0 })?;
+    let children =
+        Children::of(json).filter(Children::is_object).ok_or(EditError::Malformed { offset: 0 })?;
     let mut members = Vec::new();
     for child in children {
         let child = child.map_err(malformed)?;
@@ -106,7 +115,8 @@ pub fn members(json: &str) -> Result<Vec<(String, &str)>, EditError> {
 
 /// The elements of an array, in order, raw.
 pub fn elements(json: &str) -> Result<Vec<&str>, EditError> {
-    let children = Children::of(json).filter(|it| !it.is_object()).ok_or(EditError::Malformed { offset: 0 })?;
+    let children =
+        Children::of(json).filter(|it| !it.is_object()).ok_or(EditError::Malformed { offset: 0 })?;
     let mut elements = Vec::new();
     for child in children {
         let child = child.map_err(malformed)?;
@@ -127,7 +137,8 @@ pub fn quote(text: &str) -> String {
 
 /// JSON text as a raw value, checked.
 pub fn raw(text: String) -> Result<Box<RawValue>, EditError> {
-    RawValue::from_string(text).map_err(|error| EditError::Malformed { offset: error.column().saturating_sub(1) })
+    RawValue::from_string(text)
+        .map_err(|error| EditError::NotJson { line: error.line(), column: error.column() })
 }
 
 fn trim(json: &str) -> &str {

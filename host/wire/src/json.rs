@@ -86,7 +86,8 @@ fn container_end(bytes: &[u8], mut at: usize) -> Option<usize> {
 
 fn scalar_end(bytes: &[u8], at: usize) -> Option<usize> {
     let rest = bytes.get(at..)?;
-    let ends = |b: &u8| matches!(b, b',' | b'}' | b']' | b':' | b'{' | b'[' | b'"' | b' ' | b'\t' | b'\n' | b'\r');
+    let ends =
+        |b: &u8| matches!(b, b',' | b'}' | b']' | b':' | b'{' | b'[' | b'"' | b' ' | b'\t' | b'\n' | b'\r');
     let length = rest.iter().position(ends).unwrap_or(rest.len());
     (length > 0).then_some(at + length)
 }
@@ -176,7 +177,9 @@ pub(crate) fn quote(text: &str) -> String {
             '\t' => out.push_str("\\t"),
             c if u32::from(c) < 0x20 => {
                 out.push_str("\\u00");
-                out.extend([u32::from(c) >> 4, u32::from(c) & 15].iter().filter_map(|&d| char::from_digit(d, 16)));
+                out.extend(
+                    [u32::from(c) >> 4, u32::from(c) & 15].iter().filter_map(|&d| char::from_digit(d, 16)),
+                );
             }
             c => out.push(c),
         }

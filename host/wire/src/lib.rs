@@ -22,6 +22,8 @@ mod limits;
 pub mod line;
 mod message;
 pub mod sse;
+#[cfg(test)]
+mod testing;
 
 pub use id::Id;
 pub use limits::Limits;

@@ -200,7 +200,8 @@ impl<'a> Scanner<'a> {
                 pointer.push_str(&frame.index.to_string());
                 continue;
             }
-            let key = if inner.is_none() && last.is_some() { last } else { self.keys.last(frame.mark, inner) };
+            let key =
+                if inner.is_none() && last.is_some() { last } else { self.keys.last(frame.mark, inner) };
             if let Some(key) = key {
                 pointer.push('/');
                 pointer.push_str(&keys::shorten(self.keys.text(key)).replace('~', "~0").replace('/', "~1"));

@@ -54,7 +54,8 @@ pub(super) fn apply(json: &str, edits: &[(&str, Option<&str>)], manner: Manner) 
         Some(Change::Remove) => return Err(EditError::Root),
         None => {}
     }
-    let added: usize = edits.iter().map(|(pointer, value)| pointer.len() + value.map_or(0, str::len) + 8).sum();
+    let added: usize =
+        edits.iter().map(|(pointer, value)| pointer.len() + value.map_or(0, str::len) + 8).sum();
     let mut out = String::with_capacity(json.len() + added);
     if root.children.is_empty() {
         out.push_str(json);
@@ -91,8 +92,12 @@ impl<'e> Node<'e> {
 
     /// Children the walk did not meet, in the order they were named.
     fn unmet(&self) -> Vec<(&str, &Self)> {
-        let mut unmet: Vec<_> =
-            self.children.iter().filter(|(_, node)| !node.met.get()).map(|(name, node)| (name.as_str(), node)).collect();
+        let mut unmet: Vec<_> = self
+            .children
+            .iter()
+            .filter(|(_, node)| !node.met.get())
+            .map(|(name, node)| (name.as_str(), node))
+            .collect();
         unmet.sort_unstable_by_key(|(_, node)| node.order);
         unmet
     }
@@ -160,7 +165,8 @@ fn insert_member(
     target: &Node<'_>,
     manner: Manner,
 ) -> Result<(), EditError> {
-    let inserts = matches!(target.edit, Some(Change::Put(_))) || (target.edit.is_none() && manner == Manner::Ensure);
+    let inserts =
+        matches!(target.edit, Some(Change::Put(_))) || (target.edit.is_none() && manner == Manner::Ensure);
     if inserts {
         comma(out, first);
         write_new(out, name, target);

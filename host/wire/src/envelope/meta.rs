@@ -55,7 +55,8 @@ pub fn modern_meta(params: Option<&RawValue>) -> Result<Option<ModernMeta>, Enve
     let capabilities = edit::get(params, CLIENT_CAPABILITIES);
     let capabilities = capabilities.ok_or(EnvelopeError::Missing(META_CLIENT_CAPABILITIES))?;
     let client_capabilities = object(capabilities, META_CLIENT_CAPABILITIES)?;
-    let client_info = edit::get(params, CLIENT_INFO).map(|info| object(info, META_CLIENT_INFO)).transpose()?;
+    let client_info =
+        edit::get(params, CLIENT_INFO).map(|info| object(info, META_CLIENT_INFO)).transpose()?;
     let log_level = edit::get(params, LOG_LEVEL).map(|level| text(level, META_LOG_LEVEL)).transpose()?;
     Ok(Some(ModernMeta { protocol_version, client_capabilities, client_info, log_level }))
 }
@@ -83,8 +84,10 @@ pub fn add_modern_meta(params: Option<&str>, meta: &ModernMeta) -> String {
             return new;
         }
     }
-    let members: Vec<_> =
-        keys.iter().filter_map(|(_, key, value)| value.map(|value| format!("{}:{value}", edit::quote(key)))).collect();
+    let members: Vec<_> = keys
+        .iter()
+        .filter_map(|(_, key, value)| value.map(|value| format!("{}:{value}", edit::quote(key))))
+        .collect();
     let meta = format!("{{{}}}", members.join(","));
     edit::set(old, "/_meta", &meta).unwrap_or_else(|_| format!(r#"{{"_meta":{meta}}}"#))
 }
@@ -119,7 +122,9 @@ fn drop_from_meta(params: &str, pointers: &[&str]) -> String {
         return params.to_owned();
     }
     let Ok(stripped) = edit::drop_all(params, pointers) else { return params.to_owned() };
-    let empty = edit::get(&stripped, "/_meta").and_then(|meta| edit::members(meta).ok()).is_some_and(|it| it.is_empty());
+    let empty = edit::get(&stripped, "/_meta")
+        .and_then(|meta| edit::members(meta).ok())
+        .is_some_and(|it| it.is_empty());
     if empty { edit::drop_all(&stripped, &["/_meta"]).unwrap_or(stripped) } else { stripped }
 }
 

@@ -84,7 +84,9 @@ pub fn check_params(
         }
         // Numbers are compared as numbers: 42.0 is 42.
         let header = match (param.kind, header) {
-            (ParamKind::Integer, Some(text)) => Some(integer(&text).map_or(text, |number| number.to_string())),
+            (ParamKind::Integer, Some(text)) => {
+                Some(integer(&text).map_or(text, |number| number.to_string()))
+            }
             (_, header) => header,
         };
         compare(&param.header, body.as_deref(), header)?;

@@ -74,7 +74,10 @@ pub fn annotations(input_schema: &str) -> Result<Vec<ParamHeader>, SchemaHeaderE
 
 /// The `Mcp-Param-*` headers of a call, encoded. An argument that is absent, `null`, or not of the annotated type has
 /// no header: the server judges the body by its schema.
-pub fn param_headers(input_schema: &str, arguments: &str) -> Result<Vec<(String, String)>, SchemaHeaderError> {
+pub fn param_headers(
+    input_schema: &str,
+    arguments: &str,
+) -> Result<Vec<(String, String)>, SchemaHeaderError> {
     let mut headers = Vec::new();
     for param in annotations(input_schema)? {
         if let Some(value) = edit::get(arguments, &param.pointer).and_then(|raw| param.kind.text(raw)) {
@@ -100,8 +103,13 @@ pub(super) fn integer(raw: &str) -> Option<i64> {
     if let Ok(number) = raw.parse::<i64>() {
         return (-SAFE..=SAFE).contains(&number).then_some(number);
     }
-    let number = raw.parse::<f64>().ok().filter(|_| raw.starts_with(|c: char| c == '-' || c.is_ascii_digit()))?;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "checked: whole and within 2^53")]
+    let number =
+        raw.parse::<f64>().ok().filter(|_| raw.starts_with(|c: char| c == '-' || c.is_ascii_digit()))?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        reason = "checked: whole and within 2^53"
+    )]
     (number.fract() == 0.0 && number.abs() <= SAFE as f64).then_some(number as i64)
 }
 
@@ -122,29 +130,35 @@ fn schema(
         let at = format!("{place}/{}", token(key));
         match key.as_str() {
             "x-mcp-header" => found.push(annotation(text, value, argument, place)?),
-            "properties" => {
-                for (name, value) in edit::members(value).unwrap_or_default() {
-                    let argument = argument.map(|argument| format!("{argument}/{}", token(&name)));
-                    subschema(value, argument.as_deref(), &format!("{at}/{}", token(&name)), depth, found)?;
-                }
+            "properties" => named(value, argument, &at, depth, found)?,
+            // Keys of these are names a server chose, not keywords.
+            "$defs" | "definitions" | "patternProperties" | "dependentSchemas" | "dependencies" => {
+                named(value, None, &at, depth, found)?;
             }
-            // Data, not schemas: a default value may hold any key.
-            "default" | "const" | "enum" | "examples" => {}
+            // Data, not schemas: it may hold any key.
+            "default" | "const" | "enum" | "examples" | "required" | "dependentRequired" => {}
             _ => unreachable_part(value, &at, depth + 1, found)?,
         }
     }
     Ok(())
 }
 
-fn subschema(
-    text: &str,
+/// Walks a map from names to schemas; `argument` is the pointer of the object whose members the names are.
+fn named(
+    map: &str,
     argument: Option<&str>,
     place: &str,
     depth: usize,
     found: &mut Vec<ParamHeader>,
 ) -> Result<(), SchemaHeaderError> {
-    // `true` and `false` are schemas as well.
-    if text.starts_with('{') { schema(text, argument, place, depth + 1, found) } else { Ok(()) }
+    for (name, value) in edit::members(map).unwrap_or_default() {
+        // `true` and `false` are schemas as well, and `dependencies` may hold lists of names.
+        if value.starts_with('{') {
+            let argument = argument.map(|argument| format!("{argument}/{}", token(&name)));
+            schema(value, argument.as_deref(), &format!("{place}/{}", token(&name)), depth + 1, found)?;
+        }
+    }
+    Ok(())
 }
 
 /// Walks a keyword that is not `properties`: a schema, a list of schemas, or a map of them.

@@ -1,0 +1,8 @@
+//! Runs `bodies::message` on what libFuzzer makes up.
+#![no_main]
+
+#[allow(dead_code, reason = "each target uses one body")]
+#[path = "../bodies.rs"]
+mod bodies;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| bodies::message(data));
