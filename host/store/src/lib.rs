@@ -23,7 +23,7 @@ mod store;
 mod sys;
 
 pub use audit::event::Event;
-pub use audit::filter::{Filter, SelectOutcome};
+pub use audit::filter::{Filter, MAX_ROWS, SelectOutcome};
 pub use audit::reader::AuditReader;
 pub use audit::row::{Actor, AuditRow, CallFacts, Position, StoredRow};
 pub use audit::verify::{ChainSummary, Finding, Problem, VerifyReport};

@@ -139,7 +139,7 @@ impl Store {
         self.state.write_pins(identity, server, protocol_revision, definitions)
     }
 
-    /// Every server that is pinned, by name.
+    /// Every server that is pinned, by name, those included whose pins are gone from the database.
     pub fn known_servers(&self) -> Result<Vec<KnownServer>, StoreError> {
         self.state.known_servers()
     }

@@ -3,6 +3,9 @@
 use serde::Serialize;
 use serde_json::Value;
 
+/// The most rows that one read gives.
+pub const MAX_ROWS: usize = 10_000;
+
 /// The filters of `audit tail` and `audit query`; all that are set must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
@@ -14,10 +17,10 @@ pub struct Filter {
     pub persona: Option<String>,
     /// The action, or its first word for a whole family: `tool` finds `tool.execute`.
     pub action: Option<String>,
-    /// `details.event`, exactly.
-    pub event: Option<String>,
-    /// Rows committed at or after this time, in milliseconds since the Unix epoch.
-    pub since_ms: Option<i64>,
+    /// The beginning of `details.event`: `mcp_` finds all that concerns servers (AUD-016).
+    pub event_prefix: Option<String>,
+    /// Rows committed at or after this time, in seconds since the Unix epoch.
+    pub since: Option<i64>,
 }
 
 /// The condition of a [`Filter`], with parameters 1 to 6 in the order of its fields. A filter
@@ -27,8 +30,8 @@ pub(crate) const CONDITION: &str = "\
     AND (?2 IS NULL OR tool = ?2 OR details ->> '$.exposed' = ?2) \
     AND (?3 IS NULL OR persona_id = ?3) \
     AND (?4 IS NULL OR action = ?4 OR substr(action, 1, length(?4) + 1) = ?4 || '.') \
-    AND (?5 IS NULL OR details ->> '$.event' = ?5) \
-    AND (?6 IS NULL OR created_at_ms >= ?6)";
+    AND (?5 IS NULL OR substr(details ->> '$.event', 1, length(?5)) = ?5) \
+    AND (?6 IS NULL OR created_at >= ?6)";
 
 /// What a SELECT gave.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -37,6 +40,6 @@ pub struct SelectOutcome {
     pub columns: Vec<String>,
     /// The rows; a blob is its hex text.
     pub rows: Vec<Vec<Value>>,
-    /// Why there may be more rows than these, where a bound was reached.
-    pub cut_short: Option<String>,
+    /// Whether there are more rows: 10,000 rows or 16 MiB were reached.
+    pub truncated: bool,
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use rusqlite::{Row, params};
 
-use super::filter::{CONDITION, Filter, SelectOutcome};
+use super::filter::{CONDITION, Filter, MAX_ROWS, SelectOutcome};
 use super::row::StoredRow;
 use super::{schema, select, verify};
 use crate::database::Database;
@@ -33,19 +33,19 @@ impl AuditReader {
         Ok(Self { database })
     }
 
-    /// The last `limit` rows that fit the filter, oldest first.
+    /// The last `limit` rows that fit the filter, oldest first; at most [`MAX_ROWS`].
     pub fn tail(&self, limit: usize, filter: &Filter) -> Result<Vec<StoredRow>, StoreError> {
         let order = format!("{CONDITION} ORDER BY id DESC LIMIT ?7");
-        let mut rows = self.rows(&order, filter, limit, 0)?;
+        let mut rows = self.rows(&order, filter, limit.min(MAX_ROWS), 0)?;
         rows.reverse();
         Ok(rows)
     }
 
-    /// At most `limit` rows after row `id` that fit the filter, oldest first: what `--follow`
-    /// repeats with the last id it saw.
-    pub fn after(&self, id: i64, limit: usize, filter: &Filter) -> Result<Vec<StoredRow>, StoreError> {
+    /// The rows after row `id` that fit the filter, oldest first, at most [`MAX_ROWS`]: what
+    /// `--follow` repeats with the last id it saw.
+    pub fn after(&self, id: i64, filter: &Filter) -> Result<Vec<StoredRow>, StoreError> {
         let order = format!("id > ?8 AND {CONDITION} ORDER BY id LIMIT ?7");
-        self.rows(&order, filter, limit, id)
+        self.rows(&order, filter, MAX_ROWS, id)
     }
 
     /// The number of the last row, 0 where there is none: where `--follow` begins.
@@ -86,8 +86,8 @@ impl AuditReader {
                     filter.tool,
                     filter.persona,
                     filter.action,
-                    filter.event,
-                    filter.since_ms,
+                    filter.event_prefix,
+                    filter.since,
                     limit,
                     after,
                 ],

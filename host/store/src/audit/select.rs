@@ -16,7 +16,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{ErrorCode, Statement};
 use serde_json::Value;
 
-use super::filter::SelectOutcome;
+use super::filter::{MAX_ROWS, SelectOutcome};
 use crate::database::Database;
 use crate::error::StoreError;
 
@@ -33,7 +33,7 @@ pub(crate) struct Bounds {
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { rows: 10_000, bytes: 16 * 1024 * 1024, time: Duration::from_secs(5) }
+        Self { rows: MAX_ROWS, bytes: 16 * 1024 * 1024, time: Duration::from_secs(5) }
     }
 }
 
@@ -163,12 +163,12 @@ fn authorize(context: AuthContext<'_>) -> Authorization {
 
 fn collect(statement: &mut Statement<'_>, bounds: &Bounds) -> rusqlite::Result<SelectOutcome> {
     let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
-    let mut outcome = SelectOutcome { columns, rows: Vec::new(), cut_short: None };
+    let mut outcome = SelectOutcome { columns, rows: Vec::new(), truncated: false };
     let mut bytes = 0usize;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         if outcome.rows.len() >= bounds.rows {
-            outcome.cut_short = Some(format!("only the first {} rows are given", bounds.rows));
+            outcome.truncated = true;
             break;
         }
         let mut values = Vec::with_capacity(outcome.columns.len());
@@ -178,7 +178,7 @@ fn collect(statement: &mut Statement<'_>, bounds: &Bounds) -> rusqlite::Result<S
             values.push(json(value));
         }
         if bytes > bounds.bytes {
-            outcome.cut_short = Some(format!("only the first {} bytes are given", bounds.bytes));
+            outcome.truncated = true;
             break;
         }
         outcome.rows.push(values);

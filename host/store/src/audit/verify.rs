@@ -10,6 +10,7 @@
 //! Bounds: 100 findings; a chain that is wrong throughout would repeat itself.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 
 use rusqlite::{Connection, Row};
@@ -75,6 +76,18 @@ pub struct Finding {
     pub detail: String,
 }
 
+impl fmt::Display for Finding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(chain) = &self.chain {
+            write!(formatter, "chain {chain}, ")?;
+        }
+        if let Some(seq) = self.seq {
+            write!(formatter, "row {seq}, ")?;
+        }
+        write!(formatter, "{}: {}", self.problem.as_str(), self.detail)
+    }
+}
+
 /// Kinds of problems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -100,6 +113,24 @@ pub enum Problem {
     DatabaseDamaged,
     /// The append-only trigger is missing or altered, or there is an object of unknown origin.
     SchemaChanged,
+}
+
+impl Problem {
+    /// The word for it, as `--json` has it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::RowChanged => "row_changed",
+            Self::RowMissing => "row_missing",
+            Self::TailCut => "tail_cut",
+            Self::AnchorMismatch => "anchor_mismatch",
+            Self::AnchorMissing => "anchor_missing",
+            Self::HeadsMissing => "heads_missing",
+            Self::HeadsDamaged => "heads_damaged",
+            Self::DatabaseMissing => "database_missing",
+            Self::DatabaseDamaged => "database_damaged",
+            Self::SchemaChanged => "schema_changed",
+        }
+    }
 }
 
 /// Verifies the log of a data directory. A log that was never begun is intact. An error means that

@@ -49,7 +49,8 @@ pub struct KnownServer {
     pub identity: Digest,
     /// Its name when it was pinned.
     pub server: String,
-    /// The protocol revision that the definitions were read in.
+    /// The protocol revision that the definitions were read in; empty where only `pins.known` is
+    /// left to tell of the server.
     pub protocol_revision: String,
     /// Grows with each acceptance.
     pub revision: i64,
@@ -161,10 +162,25 @@ impl State {
     }
 
     pub(crate) fn known_servers(&self) -> Result<Vec<KnownServer>, StoreError> {
+        let mut witnessed = known::read(&self.data_dir)?;
         let database = self.database();
-        records(&database.connection)
-            .map(|records| records.into_iter().map(|record| record.known).collect())
-            .map_err(database.error("list the pinned servers"))
+        let records = records(&database.connection).map_err(database.error("list the pinned servers"))?;
+        drop(database);
+        let mut servers: Vec<KnownServer> = records.into_iter().map(|record| record.known).collect();
+        for server in &servers {
+            witnessed.remove(&server.identity.to_string());
+        }
+        // What only the file knows was pinned too: a deleted database makes nobody a stranger.
+        servers.extend(witnessed.into_iter().filter_map(|(identity, entry)| {
+            Some(KnownServer {
+                identity: identity.parse().ok()?,
+                server: entry.server,
+                protocol_revision: String::new(),
+                revision: entry.revision,
+                pinned_at_ms: 0,
+            })
+        }));
+        Ok(servers)
     }
 
     pub(crate) fn forget_pins(&self, identity: &Digest) -> Result<bool, StoreError> {
