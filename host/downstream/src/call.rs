@@ -149,7 +149,7 @@ fn progress_token(params: Option<&RawValue>) -> Option<String> {
 }
 
 fn progress_text(step: &Progress, token: &str) -> Option<String> {
-    let params = envelope::set_progress_token(Some(step.params.get()), token);
+    let params = edit::set(step.params.get(), "/progressToken", token).ok()?;
     let params = RawValue::from_string(params).ok()?;
     Some(Notification::new("notifications/progress", Some(params)).to_text())
 }

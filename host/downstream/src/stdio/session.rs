@@ -70,7 +70,7 @@ impl Session {
     pub(super) async fn line(self: &Arc<Self>, line: Line) {
         match line {
             Line::TooLong { recovered, .. } => {
-                self.refuse(inbound::too_long(&recovered, self.limits())).await
+                self.refuse(inbound::too_long(&recovered, self.limits())).await;
             }
             Line::Text(bytes) => match inbound::read(&bytes, self.limits()) {
                 Ok(Inbound::One(message)) => self.message(message).await,
