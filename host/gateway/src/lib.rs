@@ -1,1 +1,194 @@
-//! The catalog, the one decision point, asks, sessions and the path of one call.
+//! The gateway: who may see and do what on which server, and the path of one call.
+//!
+//! Contract: everything that reaches a server or a client goes through [`decide`], the one decision
+//! point; a call is judged by the definition its server shows now, is in the audit log before a byte
+//! leaves, and is never sent twice. A caller sees only servers its persona is bound to.
+//!
+//! Bounds: one page of a listing has [`PAGE`] entries; a server that keeps failing is started ever
+//! more rarely; everything a server sends is bounded by `toolgate-upstream`.
+//!
+//! Threat: servers lie about what their tools do and change what they said; clients claim to be
+//! others; plugins fail. The first is met by pins and policies, the second by the credential that
+//! fixes the persona, the third by failing closed.
+
+pub mod assemble;
+mod ask;
+pub mod bundle;
+mod call;
+mod caller;
+mod catalog;
+pub mod decide;
+mod explain;
+mod facts;
+mod links;
+mod notes;
+mod pin;
+mod redact;
+mod reply;
+mod spec;
+mod status;
+mod surface;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::broadcast;
+use toolgate_config::{Config, Server};
+use toolgate_plugins::{Adapter, PluginSet};
+use toolgate_store::Store;
+use toolgate_wire::envelope::Era;
+
+pub use call::Call;
+pub use caller::Caller;
+pub use catalog::{PAGE, Target, ToolPage};
+pub use explain::{Explanation, PolicyLine};
+pub use links::OpenError;
+pub use pin::{Approved, Drift, DriftKind};
+pub use reply::{ErrorCode, ErrorDetails};
+pub use status::{ServerState, ServerStatus, ToolStatus};
+pub use surface::{Surface, Tool};
+pub use toolgate_upstream::Progress;
+
+use crate::decide::Binding;
+
+/// How many changes a slow client may miss before it is told only that something changed.
+const CHANGE_QUEUE: usize = 16;
+
+/// The words for eras in the store.
+const LEGACY: &str = "legacy";
+const MODERN: &str = "modern";
+
+/// Something a client may want to know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// What callers see of tools may have changed.
+    Tools,
+}
+
+/// What a gateway is made of.
+pub struct Parts {
+    /// The merged configuration.
+    pub config: Arc<Config>,
+    /// Audit log, asks, pins, tokens.
+    pub store: Arc<Store>,
+    /// The policies and adapters in force.
+    pub plugins: assemble::Assembled,
+    /// The program that understands `__child`: this binary.
+    pub child_program: PathBuf,
+}
+
+/// A running gateway. Dropping it does not close connections in order; [`Gateway::shutdown`] does.
+pub struct Gateway {
+    config: Arc<Config>,
+    servers: BTreeMap<String, Arc<Server>>,
+    store: Arc<Store>,
+    plugins: PluginSet,
+    without_adapter: HashMap<String, String>,
+    child_program: PathBuf,
+    links: links::Links,
+    changes: broadcast::Sender<Change>,
+}
+
+/// Why an adapter is not there; the server's calls fail until it is (design.md section 4, Faults).
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("the adapter of server '{server}' is not in force, so its calls are refused: {reason}")]
+pub struct AdapterMissing {
+    server: String,
+    reason: String,
+}
+
+impl Gateway {
+    /// Puts the parts together. A server is connected when its first caller needs it.
+    pub fn new(parts: Parts) -> Arc<Self> {
+        let servers = parts
+            .config
+            .servers
+            .iter()
+            .map(|(name, server)| (name.clone(), Arc::new(server.clone())))
+            .collect();
+        Arc::new(Self {
+            servers,
+            config: parts.config,
+            store: parts.store,
+            plugins: parts.plugins.plugins,
+            without_adapter: parts.plugins.without_adapter,
+            child_program: parts.child_program,
+            links: links::Links::default(),
+            changes: broadcast::channel(CHANGE_QUEUE).0,
+        })
+    }
+
+    /// The configuration this gateway runs with.
+    pub fn config(&self) -> &Arc<Config> {
+        &self.config
+    }
+
+    /// Tells of every change of what callers see.
+    pub fn changes(&self) -> broadcast::Receiver<Change> {
+        self.changes.subscribe()
+    }
+
+    /// Text for the model about the servers of this caller. Servers' own instructions come with the
+    /// policies that judge them; until then only Toolgate speaks.
+    pub fn instructions(&self, caller: &Caller) -> Option<String> {
+        let servers = self.servers_of(caller);
+        if servers.is_empty() {
+            return None;
+        }
+        let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
+        Some(format!(
+            "Tools of these MCP servers, each named <server>__<tool>: {}. A call may answer that a \
+             person has to approve it first; then tell your user how, and repeat the same call.",
+            names.join(", ")
+        ))
+    }
+
+    /// Closes every connection; children are stopped and sessions ended.
+    pub async fn shutdown(&self) {
+        self.links.close_all().await;
+        self.store.flush().await;
+    }
+
+    fn binding(&self, caller: &Caller, server: &str) -> Binding {
+        let bound = self.config.personas.get(&caller.persona).map_or(&[][..], |persona| &persona.servers);
+        Binding::of(bound, server, caller.server_only.as_deref())
+    }
+
+    fn adapter_of(&self, server: &Server) -> Result<Option<&Adapter>, AdapterMissing> {
+        if server.adapter.is_none() {
+            return Ok(None);
+        }
+        self.plugins.adapter(&server.name).map(|adapter| Some(adapter.as_ref())).ok_or_else(|| {
+            let reason = self.without_adapter.get(&server.name).cloned();
+            AdapterMissing {
+                server: server.name.clone(),
+                reason: reason.unwrap_or_else(|| "it was never loaded, a fault of Toolgate".to_owned()),
+            }
+        })
+    }
+
+    /// The era a server turned out to speak; a probe is paid once. A wrong memory costs a probe.
+    fn era_of(&self, server: &Server) -> Option<Era> {
+        match self.store.era(&server.identity()).ok()?.as_deref() {
+            Some(LEGACY) => Some(Era::Legacy),
+            Some(MODERN) => Some(Era::Modern),
+            _ => None,
+        }
+    }
+
+    fn remember_era(&self, server: &Server, era: Era) {
+        let word = match era {
+            Era::Legacy => LEGACY,
+            Era::Modern => MODERN,
+        };
+        if let Err(error) = self.store.remember_era(&server.identity(), word) {
+            tracing::debug!(server = %server.name, %error, "the era is not remembered and is probed again");
+        }
+    }
+
+    fn tools_changed(&self) {
+        // Nobody listening is fine: whoever comes later lists anyway.
+        let _ = self.changes.send(Change::Tools);
+    }
+}

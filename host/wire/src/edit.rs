@@ -10,11 +10,13 @@
 
 mod plan;
 mod pointer;
+mod strings;
 
 use serde_json::value::RawValue;
 
 use crate::json::{self, Children};
 use pointer::{Tokens, token_is_key};
+pub use strings::map_strings;
 
 /// Most reference tokens in a pointer. Twice the door's depth, so that every place behind the door can be named.
 pub const MAX_TOKENS: usize = 128;
@@ -51,6 +53,9 @@ pub enum EditError {
     /// The whole document cannot be removed.
     #[error("the whole document cannot be removed")]
     Root,
+    /// Rewriting keys has made two keys of one object equal; the pointer names the second one.
+    #[error("two keys have become equal at {0:?}")]
+    KeysMeet(String),
     /// The new value is no JSON.
     #[error("the new value for {0:?} is no JSON")]
     BadValue(String),

@@ -1,0 +1,105 @@
+//! Asks: questions to a person, stored before the caller hears of them.
+//!
+//! A grant is spent by exactly the call it was given for: same caller, server, definition, arguments
+//! and set of plugins, once (design.md 3.6). What the ask shows is escaped by whoever shows it.
+
+use toolgate_plugins::Document;
+use toolgate_signing::{Digest, canonical_json};
+use toolgate_store::{AskAbout, AskBinding, AuditRow, StoreError};
+use toolgate_wire::Outcome;
+
+use crate::Gateway;
+use crate::caller::Caller;
+use crate::catalog::ToolHandle;
+use crate::decide::Verdict;
+use crate::reply::{self, ErrorCode, ErrorDetails};
+
+impl Gateway {
+    /// Spends a grant for exactly this call, or records the ask and gives the reply that names it.
+    pub(crate) fn spend_or_ask(
+        &self,
+        caller: &Caller,
+        handle: &ToolHandle,
+        verdict: &Verdict,
+        arguments: &Document,
+        call: &toolgate_store::CallFacts,
+    ) -> Result<(), Outcome> {
+        let details = ErrorDetails { server: Some(handle.server.name.clone()), ..ErrorDetails::default() };
+        let binding = self.ask_binding(caller, handle, arguments).map_err(|reason| {
+            reply::refusal(ErrorCode::Denied, &format!("the arguments cannot be asked about: {reason}"), &details)
+        })?;
+        match self.store.spend(&binding) {
+            Ok(Some(_)) => return Ok(()),
+            Ok(None) => {}
+            Err(error) => return Err(unreadable(&error, &details)),
+        }
+        let about = AskAbout {
+            persona: caller.persona.clone(),
+            server: handle.server.name.clone(),
+            tool: handle.tool.name.clone(),
+            reason: verdict.reason.clone(),
+            arguments: arguments.text().to_owned(),
+        };
+        let max = toolgate_store::DEFAULT_MAX_PENDING_ASKS;
+        match self.store.record_ask(&binding, &about, self.config.approvals.timeout, max) {
+            Ok(recorded) => {
+                let ask = &recorded.ask;
+                if recorded.is_new {
+                    let expires = u64::try_from(ask.expires_at_ms).unwrap_or(0);
+                    let row = AuditRow::asked(call, &ask.id, &verdict.reason, expires);
+                    self.store.append_detached(row);
+                }
+                let text = question(caller, handle, verdict, &ask.id);
+                let details = ErrorDetails {
+                    ask: Some(ask.id.clone()),
+                    by: verdict.by.clone(),
+                    ..details
+                };
+                Err(reply::refusal(ErrorCode::Asked, &text, &details))
+            }
+            Err(error @ StoreError::TooManyAsks { .. }) => {
+                Err(reply::refusal(ErrorCode::TooManyAsks, &error.to_string(), &details))
+            }
+            Err(error) => Err(unreadable(&error, &details)),
+        }
+    }
+
+    fn ask_binding(
+        &self,
+        caller: &Caller,
+        handle: &ToolHandle,
+        arguments: &Document,
+    ) -> Result<AskBinding, String> {
+        let canonical = canonical_json(arguments.text()).map_err(|error| error.to_string())?;
+        Ok(AskBinding {
+            caller: caller.binding(),
+            server_identity: handle.server.identity(),
+            definition: handle.tool.digest,
+            arguments: Digest::of(canonical.as_bytes()),
+            plugin_set: self.plugins.set_digest(),
+        })
+    }
+}
+
+fn unreadable(error: &StoreError, details: &ErrorDetails) -> Outcome {
+    tracing::error!(%error, "asks cannot be read or written, so the call is refused");
+    let text = "the store of approvals cannot be used, so the call was not sent. \
+                The operator finds the reason in Toolgate's log.";
+    reply::refusal(ErrorCode::Internal, text, details)
+}
+
+/// What a model, and the person behind it, need to know: what happened and both ways to grant.
+fn question(caller: &Caller, handle: &ToolHandle, verdict: &Verdict, ask: &str) -> String {
+    let (server, tool) = (&handle.server.name, &handle.tool.name);
+    format!(
+        "A person has to approve this call first: {reason}\n\
+         Ask {ask} is open. Nothing was sent to server '{server}'.\n\
+         The operator can grant it in one of two ways:\n\
+         1. once, for exactly these arguments: toolgate approvals grant {ask}\n\
+         2. from now on: add the label \"mcp.call:{server}/{tool}\" (or \"mcp.call:{server}\") to \
+         personas.{persona}.capabilities.allow in toolgate.yaml\n\
+         Then repeat the same call.",
+        reason = verdict.reason,
+        persona = caller.persona,
+    )
+}

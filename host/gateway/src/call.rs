@@ -1,0 +1,348 @@
+//! The path of one `tools/call`, from the caller to the server and back (design.md section 3).
+//!
+//! Order is the contract: adapter, verdict, ask, audit row committed, and only then a byte leaves.
+//! After any wait the digests are compared again and a change goes back to the verdict. A call that
+//! may have run is never sent a second time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use toolgate_plugins::{Adapter, Change, Document, Facts, Hook};
+use toolgate_signing::Digest;
+use toolgate_store::{AuditRow, CallFacts};
+use toolgate_upstream::{Progress, RequestError, RequestOptions};
+use toolgate_wire::envelope::Era;
+use toolgate_wire::{Id, Outcome, edit, headers};
+
+use crate::Gateway;
+use crate::caller::Caller;
+use crate::catalog::{FindError, Target, ToolHandle};
+use crate::decide::{self, Ruling, Verdict};
+use crate::notes;
+use crate::reply::{self, ErrorCode, ErrorDetails};
+use crate::{facts, redact};
+
+/// One `tools/call`.
+pub struct Call {
+    /// The client's id, for the audit log only; it never goes upstream.
+    pub request_id: Id,
+    /// The client's parameters, without the envelope of its era.
+    pub params: Box<RawValue>,
+    /// Where progress goes; `None` where the client asked for none.
+    pub progress: Option<mpsc::Sender<Progress>>,
+    /// Ends the call at once.
+    pub cancel: CancellationToken,
+    /// Overrides the server's `timeouts.call`.
+    pub timeout: Option<Duration>,
+}
+
+/// How often a call goes back to the verdict because something changed while it waited.
+const MAX_REVIEWS: usize = 3;
+
+impl Gateway {
+    /// Calls the tool that `params.name` names as the client sees it. The outcome is era-neutral:
+    /// `downstream` adds the envelope of the client's era.
+    pub async fn call_tool(self: &Arc<Self>, caller: &Caller, call: Call) -> Outcome {
+        match edit::get(call.params.get(), "/name").and_then(edit::string) {
+            Some(name) => self.call_target(caller, Target::Exposed(name), call).await,
+            None => Outcome::Error(reply::invalid_params("tools/call needs params.name, a string")),
+        }
+    }
+
+    /// Calls a tool by either kind of name; `params.name` is replaced.
+    pub async fn call_target(self: &Arc<Self>, caller: &Caller, target: Target, call: Call) -> Outcome {
+        let handle = match self.find_tool(caller, &target).await {
+            Ok(handle) => handle,
+            Err(error) => return self.not_found(caller, &error, &call.request_id),
+        };
+        let facts = notes::call_facts(caller, &handle, &call.request_id);
+        let path = Path { gateway: self, caller, handle, call: facts };
+        match path.run(call).await {
+            Ok(outcome) | Err(Stop(outcome)) => outcome,
+        }
+    }
+
+    /// A refusal leaves `mcp_denied` and no `mcp_called` (9a), whatever the name was.
+    fn not_found(&self, caller: &Caller, error: &FindError, request_id: &Id) -> Outcome {
+        match error {
+            FindError::Unknown(name) => {
+                let call = notes::lost_call(caller, name, None, request_id);
+                let reason = "no such tool for this caller";
+                self.store.append_detached(AuditRow::denied(&call, "binding", None, reason));
+                Outcome::Error(reply::unknown_tool(name))
+            }
+            FindError::Open { server, name, error } => {
+                let call = notes::lost_call(caller, name, Some(server), request_id);
+                let details = ErrorDetails { server: Some(server.clone()), ..ErrorDetails::default() };
+                let code = if error.is_denial() { ErrorCode::Denied } else { ErrorCode::ServerUnavailable };
+                self.store.append_detached(AuditRow::denied(&call, "connect", None, &error.to_string()));
+                reply::refusal(code, &error.to_string(), &details)
+            }
+        }
+    }
+}
+
+/// A call that ended before its server answered.
+struct Stop(Outcome);
+
+struct Path<'a> {
+    gateway: &'a Arc<Gateway>,
+    caller: &'a Caller,
+    handle: ToolHandle,
+    call: CallFacts,
+}
+
+impl Path<'_> {
+    async fn run(mut self, call: Call) -> Result<Outcome, Stop> {
+        let arguments = self.adapted_arguments(&call.params)?;
+        for review in 0.. {
+            self.judge(&arguments)?;
+            if self.still_stands() {
+                break;
+            }
+            if review >= MAX_REVIEWS {
+                return Err(self.refuse(ErrorCode::Denied, "the tool kept changing while the call waited"));
+            }
+        }
+        let params = self.upstream_params(&call.params, &arguments)?;
+        self.record_called(&params).await?;
+        // Writing the row was a wait: what was judged must still be what the server shows.
+        if !self.still_stands() {
+            let text = "the tool's definition changed while the call waited; nothing was sent. \
+                        List the tools again and repeat the call.";
+            self.note(AuditRow::failed(&self.call, text));
+            return Err(self.refuse(ErrorCode::Denied, text));
+        }
+        let outcome = self.send(call, params).await?;
+        Ok(self.received(outcome))
+    }
+
+    /// Step 4: from here on the adapted document is the call.
+    fn adapted_arguments(&self, params: &RawValue) -> Result<Document, Stop> {
+        let given = edit::get(params.get(), "/arguments").unwrap_or("{}");
+        // PR-09: a client that sends no arguments means no arguments, not null.
+        let given = if given == "null" { "{}" } else { given };
+        if !given.starts_with('{') {
+            return Err(Stop(Outcome::Error(reply::invalid_params("arguments must be a JSON object"))));
+        }
+        let document = Document::new(given);
+        let Some(adapter) = self.adapter()? else { return Ok(document) };
+        let facts = self.facts(Some(document.clone()));
+        match adapter.arguments(&facts) {
+            Ok(Change::Unchanged) => Ok(document),
+            Ok(Change::Fail(text)) => Err(self.refuse(ErrorCode::Adapter, &text)),
+            Ok(change) => match redact::changed(document.text(), &change) {
+                Ok(Some(text)) if text.trim_start().starts_with('{') => Ok(Document::new(text)),
+                Ok(_) => Err(self.refuse(ErrorCode::Adapter, "the adapter's arguments are no JSON object")),
+                Err(error) => Err(self.refuse(ErrorCode::Adapter, &error.to_string())),
+            },
+            Err(fault) => Err(self.refuse(ErrorCode::Adapter, &fault.to_string())),
+        }
+    }
+
+    fn adapter(&self) -> Result<Option<&Adapter>, Stop> {
+        self.gateway
+            .adapter_of(&self.handle.server)
+            .map_err(|error| self.refuse(ErrorCode::Adapter, &error.to_string()))
+    }
+
+    fn facts(&self, document: Option<Document>) -> Arc<Facts> {
+        facts::shared(facts::of_tool(
+            &self.gateway.config,
+            self.caller,
+            &self.handle.server,
+            &self.handle.surface,
+            &self.handle.tool,
+            document,
+        ))
+    }
+
+    /// Steps 5 and 6: the verdict, and the ask where a person has to answer.
+    fn judge(&self, arguments: &Document) -> Result<(), Stop> {
+        let facts = self.facts(Some(arguments.clone()));
+        let binding = self.gateway.binding(self.caller, &self.handle.server.name);
+        let verdict = decide::decide(&self.gateway.plugins, &binding, Hook::Call, &facts);
+        match verdict.ruling {
+            Ruling::Allow => Ok(()),
+            Ruling::Deny => Err(self.denied(&verdict)),
+            Ruling::Ask => self
+                .gateway
+                .spend_or_ask(self.caller, &self.handle, &verdict, arguments, &self.call)
+                .map_err(Stop),
+        }
+    }
+
+    fn denied(&self, verdict: &Verdict) -> Stop {
+        self.gateway.note_denial(&self.call, verdict);
+        let text = format!("Denied by Toolgate: {}", verdict.reason);
+        let details = ErrorDetails { by: verdict.by.clone(), ..self.details() };
+        Stop(reply::refusal(ErrorCode::Denied, &text, &details))
+    }
+
+    /// Step 7: whether what was judged is still what would be called. If not, the handle is
+    /// renewed, so that the next verdict is about what the server shows now.
+    fn still_stands(&mut self) -> bool {
+        let surface = self.handle.live.surface.load_full();
+        match surface.tool(&self.handle.tool.name) {
+            Some(now) if now.digest == self.handle.tool.digest && now.pin == self.handle.tool.pin => true,
+            Some(now) => {
+                self.handle.tool = Arc::clone(now);
+                self.handle.surface = surface;
+                false
+            }
+            None => false,
+        }
+    }
+
+    /// The client's parameters with the server's own tool name and the adapted arguments spliced in.
+    fn upstream_params(&self, params: &RawValue, arguments: &Document) -> Result<Box<RawValue>, Stop> {
+        let name = json!(self.handle.tool.name).to_string();
+        let edits = [("/name", Some(name.as_str())), ("/arguments", Some(arguments.text()))];
+        edit::set_all(params.get(), &edits)
+            .and_then(edit::raw)
+            .map_err(|error| self.refuse(ErrorCode::Internal, &error.to_string()))
+    }
+
+    /// Step 8: committed before a byte leaves (AUD-013).
+    async fn record_called(&self, params: &RawValue) -> Result<(), Stop> {
+        let sent = Digest::of(edit::get(params.get(), "/arguments").unwrap_or("{}").as_bytes());
+        match self.gateway.store.append(AuditRow::called(&self.call, &sent)).await {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                tracing::error!(%error, "the audit log refused a row, so the call was not sent");
+                let text = "the audit log could not be written, so nothing was sent to the server. \
+                            The operator finds the reason in Toolgate's log.";
+                Err(self.refuse(ErrorCode::Audit, text))
+            }
+        }
+    }
+
+    /// Step 9, on the connection that the tool was found on: another one would be another session.
+    async fn send(&self, call: Call, params: Box<RawValue>) -> Result<Outcome, Stop> {
+        let timeouts = &self.handle.server.timeouts;
+        let options = RequestOptions {
+            timeout: Some(call.timeout.unwrap_or(timeouts.call)),
+            max_total: Some(timeouts.max_total),
+            progress: call.progress,
+            cancel: call.cancel,
+            mcp_param_headers: self.param_headers(&params),
+        };
+        let connection = &self.handle.live.connection;
+        match connection.request("tools/call", Some(params), options).await {
+            Ok(outcome) => Ok(outcome),
+            Err(error) => Err(self.failed(&error)),
+        }
+    }
+
+    /// `Mcp-Param-*` for a modern server, from the schema it gave itself. An annotation that is not
+    /// allowed gives no headers: the listing has left that tool out already.
+    fn param_headers(&self, params: &RawValue) -> Vec<(String, String)> {
+        let schema = edit::get(self.handle.tool.definition.text(), "/inputSchema");
+        let arguments = edit::get(params.get(), "/arguments");
+        match (self.handle.live.connection.era(), schema, arguments) {
+            (Era::Modern, Some(schema), Some(arguments)) => {
+                headers::param_headers(schema, arguments).unwrap_or_default()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn failed(&self, error: &RequestError) -> Stop {
+        let (row, code) = match error {
+            RequestError::Cancelled { .. } => (AuditRow::cancelled(&self.call), ErrorCode::Cancelled),
+            other => {
+                let code = match other {
+                    RequestError::TimedOut { .. } => ErrorCode::TimedOut,
+                    RequestError::MayHaveRun { .. } => ErrorCode::MayHaveRun,
+                    RequestError::NotSent { .. } | RequestError::Refused { .. } => ErrorCode::ServerUnavailable,
+                    RequestError::RateLimited { .. } => ErrorCode::RateLimited,
+                    _ => ErrorCode::BadServer,
+                };
+                (AuditRow::failed(&self.call, &other.to_string()), code)
+            }
+        };
+        self.note(row);
+        self.refuse(code, &error.to_string())
+    }
+
+    /// Step 10: adapter, result policies, audit. A server's own error passes as it is.
+    fn received(&self, outcome: Outcome) -> Outcome {
+        let Outcome::Result(result) = outcome else {
+            self.note(AuditRow::completed(&self.call, true));
+            return outcome;
+        };
+        let is_error = edit::get(result.get(), "/isError") == Some("true");
+        match self.judged_result(&result) {
+            Ok(changed) => {
+                self.note(AuditRow::completed(&self.call, is_error));
+                Outcome::Result(changed.unwrap_or(result))
+            }
+            Err(Stop(refusal)) => {
+                self.note(AuditRow::completed(&self.call, true));
+                refusal
+            }
+        }
+    }
+
+    fn judged_result(&self, result: &RawValue) -> Result<Option<Box<RawValue>>, Stop> {
+        let adapter = self.adapter()?;
+        let plugins = &self.gateway.plugins;
+        if adapter.is_none() && !plugins.policies().iter().any(|policy| policy.has(Hook::Result)) {
+            return Ok(None);
+        }
+        let mut document = Document::new(result.get());
+        let mut changed = false;
+        if let Some(adapter) = adapter {
+            let change = adapter
+                .content(&self.facts(Some(document.clone())))
+                .map_err(|fault| self.refuse(ErrorCode::Adapter, &fault.to_string()))?;
+            if let Change::Fail(text) = &change {
+                return Err(self.refuse(ErrorCode::Adapter, text));
+            }
+            let text = redact::changed(document.text(), &change)
+                .map_err(|error| self.refuse(ErrorCode::Adapter, &error.to_string()))?;
+            if let Some(text) = text {
+                document = Document::new(text);
+                changed = true;
+            }
+        }
+        let binding = self.gateway.binding(self.caller, &self.handle.server.name);
+        let facts = self.facts(Some(document.clone()));
+        let verdict = decide::decide(plugins, &binding, Hook::Result, &facts);
+        if verdict.ruling != Ruling::Allow {
+            self.gateway.note_denial(&self.call, &verdict);
+            let text = format!("The result was withheld by Toolgate: {}", verdict.reason);
+            let details = ErrorDetails { by: verdict.by.clone(), ..self.details() };
+            return Err(Stop(reply::refusal(ErrorCode::ResultDenied, &text, &details)));
+        }
+        if !verdict.redactions.is_empty() {
+            let text = redact::redact(document.text(), &verdict.redactions)
+                .map_err(|error| self.refuse(ErrorCode::ResultDenied, &error.to_string()))?;
+            document = Document::new(text);
+            changed = true;
+        }
+        if !changed {
+            return Ok(None);
+        }
+        RawValue::from_string(document.text().to_owned())
+            .map(Some)
+            .map_err(|error| self.refuse(ErrorCode::Internal, &error.to_string()))
+    }
+
+    /// Not awaited: the call has its outcome, and a failed write refuses the next call.
+    fn note(&self, row: AuditRow) {
+        self.gateway.store.append_detached(row);
+    }
+
+    fn details(&self) -> ErrorDetails {
+        ErrorDetails { server: Some(self.handle.server.name.clone()), ..ErrorDetails::default() }
+    }
+
+    fn refuse(&self, code: ErrorCode, text: &str) -> Stop {
+        Stop(reply::refusal(code, text, &self.details()))
+    }
+}

@@ -1,0 +1,55 @@
+//! Who asks. Everything that opens something comes from the credential; what the client claims of
+//! itself is kept for the audit log and opens nothing (design: "caller").
+
+use toolgate_wire::envelope::Era;
+
+/// The caller of one request, fixed by the credential it came with.
+///
+/// Two callers are the same to grants and upstream connections only if persona, credential and
+/// session agree.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// As whom the agent acts.
+    pub persona: String,
+    /// `main`, `background_job` or `automation`.
+    pub lane: String,
+    /// `stdio`, `cli` or `token:<id>`.
+    pub credential: String,
+    /// Opaque id of the session; for modern HTTP the credential with the claimed thread.
+    pub session: String,
+    /// Run id as claimed by the client (row AUD-003).
+    pub run_id: Option<String>,
+    /// Thread id as claimed by the client (row AUD-004).
+    pub thread_id: Option<String>,
+    /// The era the client speaks, so that replies can be shaped for it.
+    pub era: Era,
+    /// Set where the client reached an endpoint of one server: no other server exists for it.
+    pub server_only: Option<String>,
+}
+
+impl Caller {
+    /// A caller in the `main` lane that claims nothing.
+    pub fn new(
+        persona: impl Into<String>,
+        credential: impl Into<String>,
+        session: impl Into<String>,
+        era: Era,
+    ) -> Self {
+        Self {
+            persona: persona.into(),
+            lane: "main".to_owned(),
+            credential: credential.into(),
+            session: session.into(),
+            run_id: None,
+            thread_id: None,
+            era,
+            server_only: None,
+        }
+    }
+
+    /// What an ask is bound to of the caller: the persona and the credential, not the session,
+    /// because the same person retries from a new session of the same client.
+    pub(crate) fn binding(&self) -> String {
+        format!("{}\u{1f}{}", self.persona, self.credential)
+    }
+}

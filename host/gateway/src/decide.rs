@@ -1,0 +1,223 @@
+//! The one decision point. Listing, calling, reading, rendering, subscribing, completing, asking a
+//! person, installing and connecting all come here, and nothing in Toolgate decides anywhere else.
+//!
+//! The host itself allows nothing. It checks that the persona is bound to the server, asks every
+//! policy that has the hook, and combines: deny over ask over allow. If all abstain, the fallback
+//! policies are asked; if they abstain too, the verdict is deny. With no policy loaded nothing
+//! passes (design.md section 3.5).
+//!
+//! Threat: a policy may be hostile or broken. Its faults arrive here as denials, and an allow that
+//! the operator did not grant it arrives as an abstention; both are the work of `toolgate-plugins`.
+
+use std::sync::Arc;
+
+use toolgate_plugins::{Decision, Facts, Hook, PluginSet, Policy, Redaction};
+use toolgate_signing::Digest;
+
+/// What the host made of all decisions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ruling {
+    /// It passes.
+    Allow,
+    /// A person has to be asked.
+    Ask,
+    /// It does not pass.
+    Deny,
+}
+
+impl Ruling {
+    /// `allow`, `ask` or `deny`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+/// What one policy said, kept for `mcp explain` and for the audit log.
+#[derive(Debug, Clone)]
+pub struct PolicyDecision {
+    /// Name of the plugin.
+    pub plugin: String,
+    /// Digest of its component.
+    pub digest: Digest,
+    /// Whether it was asked only because all others abstained.
+    pub fallback: bool,
+    /// What it said.
+    pub decision: Decision,
+}
+
+/// The ruling with its reasons.
+#[derive(Debug, Clone)]
+pub struct Verdict {
+    /// What the host made of it.
+    pub ruling: Ruling,
+    /// The reason of the decision that prevailed, fit to be shown to the caller.
+    pub reason: String,
+    /// The plugin whose decision prevailed; none where the host denied for want of any.
+    pub by: Option<String>,
+    /// Changes to apply, in the order of the policies; only for the hooks list and result.
+    pub redactions: Vec<Redaction>,
+    /// Every decision, in the order asked.
+    pub decisions: Vec<PolicyDecision>,
+}
+
+impl Verdict {
+    /// A denial by the host itself, before any policy was asked.
+    fn refused(reason: String) -> Self {
+        Self { ruling: Ruling::Deny, reason, by: None, redactions: Vec::new(), decisions: Vec::new() }
+    }
+}
+
+/// Whether a persona is bound to the server of the request. Made only by [`Binding::of`].
+#[derive(Debug, Clone)]
+pub struct Binding {
+    bound: bool,
+}
+
+impl Binding {
+    /// Looks the binding up. An endpoint of one server narrows it and never widens it.
+    pub fn of(servers: &[String], server: &str, server_only: Option<&str>) -> Self {
+        let narrowed_away = server_only.is_some_and(|only| only != server);
+        Self { bound: !narrowed_away && servers.iter().any(|name| name == server) }
+    }
+
+    /// Whether anything of this server exists for the caller (SCP-002).
+    pub fn holds(&self) -> bool {
+        self.bound
+    }
+}
+
+/// Decides one request.
+pub fn decide(policies: &PluginSet, binding: &Binding, hook: Hook, facts: &Arc<Facts>) -> Verdict {
+    if !binding.holds() {
+        return not_bound(facts);
+    }
+    let ask = |policy: &Policy, fallback: bool| PolicyDecision {
+        plugin: policy.name().to_owned(),
+        digest: policy.digest(),
+        fallback,
+        decision: policy.check(hook, facts),
+    };
+    let mut decisions: Vec<PolicyDecision> =
+        policies.policies().iter().filter(|policy| policy.has(hook)).map(|policy| ask(policy, false)).collect();
+    if hook != Hook::Result && undecided(&decisions) {
+        let fallbacks = policies.fallbacks().iter().filter(|policy| policy.has(hook));
+        decisions.extend(fallbacks.map(|policy| ask(policy, true)));
+    }
+    combine(hook, decisions)
+}
+
+/// Decides many list entries at once: one batch per policy instead of one store per entry.
+/// Gives exactly one verdict for each entry, in order.
+pub fn decide_list(policies: &PluginSet, binding: &Binding, facts: &[Arc<Facts>]) -> Vec<Verdict> {
+    if !binding.holds() {
+        return facts.iter().map(not_bound).collect();
+    }
+    let mut decisions: Vec<Vec<PolicyDecision>> = facts.iter().map(|_| Vec::new()).collect();
+    for policy in policies.policies().iter().filter(|policy| policy.has(Hook::List)) {
+        let all: Vec<usize> = (0..facts.len()).collect();
+        ask_batch(policy, false, facts, &all, &mut decisions);
+    }
+    for policy in policies.fallbacks().iter().filter(|policy| policy.has(Hook::List)) {
+        let open: Vec<usize> = decisions
+            .iter()
+            .enumerate()
+            .filter(|(_, of_entry)| undecided(of_entry))
+            .map(|(index, _)| index)
+            .collect();
+        ask_batch(policy, true, facts, &open, &mut decisions);
+    }
+    decisions.into_iter().map(|of_entry| combine(Hook::List, of_entry)).collect()
+}
+
+fn ask_batch(
+    policy: &Policy,
+    fallback: bool,
+    facts: &[Arc<Facts>],
+    indices: &[usize],
+    decisions: &mut [Vec<PolicyDecision>],
+) {
+    let chosen: Vec<Arc<Facts>> =
+        indices.iter().filter_map(|index| facts.get(*index).map(Arc::clone)).collect();
+    let said = policy.check_list(&chosen);
+    for (index, decision) in indices.iter().zip(said) {
+        if let Some(of_entry) = decisions.get_mut(*index) {
+            of_entry.push(PolicyDecision {
+                plugin: policy.name().to_owned(),
+                digest: policy.digest(),
+                fallback,
+                decision,
+            });
+        }
+    }
+}
+
+fn not_bound(facts: &Arc<Facts>) -> Verdict {
+    Verdict::refused(format!(
+        "persona '{}' has no server '{}'. Add it under personas.{}.servers in toolgate.yaml.",
+        facts.persona, facts.server, facts.persona
+    ))
+}
+
+fn undecided(decisions: &[PolicyDecision]) -> bool {
+    decisions.iter().all(|said| matches!(said.decision, Decision::Abstain | Decision::Redact(_)))
+}
+
+/// Deny over ask over allow; a redaction is no permission, it rides along with one.
+fn combine(hook: Hook, decisions: Vec<PolicyDecision>) -> Verdict {
+    let find = |wanted: fn(&Decision) -> Option<&str>| {
+        decisions.iter().find_map(|said| {
+            wanted(&said.decision).map(|reason| (reason.to_owned(), Some(said.plugin.clone())))
+        })
+    };
+    let denied = find(|decision| match decision {
+        Decision::Deny { reason, .. } => Some(reason),
+        _ => None,
+    });
+    let asked = find(|decision| match decision {
+        Decision::Ask { reason } => Some(reason),
+        _ => None,
+    });
+    let allowed = find(|decision| match decision {
+        Decision::Allow { reason } => Some(reason),
+        _ => None,
+    });
+    let (ruling, (reason, by)) = match (denied, asked, allowed) {
+        (Some(denied), _, _) => (Ruling::Deny, denied),
+        // What has come back cannot be asked about: the call has run.
+        (None, Some(asked), _) if hook == Hook::Result => (Ruling::Deny, asked),
+        (None, Some(asked), _) => (Ruling::Ask, asked),
+        (None, None, Some(allowed)) => (Ruling::Allow, allowed),
+        // The result belongs to a call that was allowed; policies can only take from it.
+        (None, None, None) if hook == Hook::Result => (Ruling::Allow, (String::new(), None)),
+        (None, None, None) => (Ruling::Deny, (nobody_decided(&decisions), None)),
+    };
+    let redactions = decisions
+        .iter()
+        .filter_map(|said| match &said.decision {
+            Decision::Redact(redaction) => Some(redaction.clone()),
+            _ => None,
+        })
+        .collect();
+    Verdict { ruling, reason, by, redactions, decisions }
+}
+
+fn nobody_decided(decisions: &[PolicyDecision]) -> String {
+    if decisions.is_empty() {
+        "no policy is loaded that judges this, and Toolgate allows nothing by itself. \
+         Set plugins.bundle to default, or load a policy under plugins.load."
+            .to_owned()
+    } else {
+        format!(
+            "none of the {} policies asked allows this, and Toolgate allows nothing by itself. \
+             See `toolgate mcp explain`.",
+            decisions.len()
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests;

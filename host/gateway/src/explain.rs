@@ -1,0 +1,126 @@
+//! Why a call would pass or not: every policy's decision, reason and digest, and the label that
+//! matched. It asks the one decision point and changes nothing.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use toolgate_plugins::{Decision, Document, Facts, Hook};
+
+use crate::Gateway;
+use crate::caller::Caller;
+use crate::catalog::{FindError, Target};
+use crate::decide::{self, Verdict};
+use crate::facts;
+
+/// What would happen to one call.
+#[derive(Debug, Serialize)]
+pub struct Explanation {
+    /// The server.
+    pub server: String,
+    /// The server's own name of the tool.
+    pub tool: String,
+    /// The name a client sees.
+    pub exposed: String,
+    /// The persona it was asked for.
+    pub persona: String,
+    /// The label that names this call.
+    pub label: String,
+    /// The persona's label in `capabilities.allow` that covers it.
+    pub matched_allow: Option<String>,
+    /// The persona's label in `capabilities.require_approval` that covers it.
+    pub matched_approval: Option<String>,
+    /// How the definition compares with its pin.
+    pub pin: String,
+    /// Digest of the definition.
+    pub definition: String,
+    /// `allow`, `ask` or `deny`, of the hooks list and call.
+    pub list: &'static str,
+    /// The ruling for a call.
+    pub call: &'static str,
+    /// The reason of the ruling for a call.
+    pub reason: String,
+    /// Every policy that was asked about the call.
+    pub policies: Vec<PolicyLine>,
+}
+
+/// One policy's word.
+#[derive(Debug, Serialize)]
+pub struct PolicyLine {
+    /// The plugin.
+    pub plugin: String,
+    /// Digest of its component.
+    pub digest: String,
+    /// Asked only because all others abstained.
+    pub fallback: bool,
+    /// `abstain`, `allow`, `ask`, `deny` or `redact`.
+    pub decision: &'static str,
+    /// Its reason.
+    pub reason: String,
+}
+
+impl Gateway {
+    /// Explains what would happen to a call with these arguments.
+    pub async fn explain(
+        self: &Arc<Self>,
+        caller: &Caller,
+        target: &Target,
+        arguments: &str,
+    ) -> Result<Explanation, String> {
+        let handle = self.find_tool(caller, target).await.map_err(|error| match error {
+            FindError::Unknown(name) => format!(
+                "persona '{}' has no tool {}; see `toolgate mcp tools`",
+                caller.persona,
+                toolgate_base::display::escape(&name)
+            ),
+            FindError::Open { error, .. } => error.to_string(),
+        })?;
+        let about = |document: &str| -> Arc<Facts> {
+            let document = Some(Document::new(document));
+            let (surface, tool) = (&handle.surface, &handle.tool);
+            Arc::new(facts::of_tool(&self.config, caller, &handle.server, surface, tool, document))
+        };
+        let binding = self.binding(caller, &handle.server.name);
+        let facts = about(arguments);
+        let call = decide::decide(&self.plugins, &binding, Hook::Call, &facts);
+        let listed = about(handle.tool.definition.text());
+        let list = decide::decide_list(&self.plugins, &binding, &[listed]);
+        Ok(Explanation {
+            server: handle.server.name.clone(),
+            tool: handle.tool.name.clone(),
+            exposed: handle.tool.exposed.clone(),
+            persona: caller.persona.clone(),
+            label: facts.label.clone(),
+            matched_allow: facts.matched_allow.clone(),
+            matched_approval: facts.matched_approval.clone(),
+            pin: crate::status::pin_word(handle.tool.pin).to_owned(),
+            definition: handle.tool.digest.to_string(),
+            list: list.first().map_or("deny", |verdict| verdict.ruling.as_str()),
+            call: call.ruling.as_str(),
+            reason: call.reason.clone(),
+            policies: lines(&call),
+        })
+    }
+}
+
+fn lines(verdict: &Verdict) -> Vec<PolicyLine> {
+    verdict
+        .decisions
+        .iter()
+        .map(|said| {
+            let (decision, reason) = match &said.decision {
+                Decision::Abstain => ("abstain", ""),
+                Decision::Allow { reason } => ("allow", reason.as_str()),
+                Decision::Ask { reason } => ("ask", reason.as_str()),
+                Decision::Deny { reason, .. } => ("deny", reason.as_str()),
+                Decision::Redact(_) => ("redact", ""),
+            };
+            PolicyLine {
+                plugin: said.plugin.clone(),
+                digest: said.digest.to_string(),
+                fallback: said.fallback,
+                decision,
+                reason: reason.to_owned(),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,81 @@
+//! Builds what policies and adapters learn of a request. One place, so that listing and calling
+//! cannot tell a policy different stories about the same tool.
+
+use std::sync::Arc;
+
+use toolgate_config::{Config, Persona, Server};
+use toolgate_labels::Label;
+use toolgate_plugins::{Document, Facts, PinState, SurfaceKind};
+
+use crate::caller::Caller;
+use crate::surface::{Surface, Tool};
+
+/// Facts about a server as a whole, for the hook connect.
+pub(crate) fn of_server(config: &Config, caller: &Caller, server: &Server) -> Facts {
+    let label = Label::new("mcp", "connect", &server.name);
+    Facts {
+        kind: SurfaceKind::Server,
+        pin: PinState::Unpinned,
+        ..common(config, caller, server, label.as_ref().ok())
+    }
+}
+
+/// Facts about one tool; `document` is what the hook is about, where it is about something.
+pub(crate) fn of_tool(
+    config: &Config,
+    caller: &Caller,
+    server: &Server,
+    surface: &Surface,
+    tool: &Tool,
+    document: Option<Document>,
+) -> Facts {
+    let label = Label::new("mcp", "call", &format!("{}/{}", server.name, tool.name));
+    Facts {
+        kind: SurfaceKind::Tool,
+        name: tool.name.clone(),
+        auto_approved: names_tool(&server.trust.auto_approve_tools, tool),
+        digest: Some(tool.digest.to_string()),
+        pin: tool.pin,
+        surface_pin: surface.surface_pin(),
+        read_only_hint: tool.read_only_hint,
+        destructive_hint: tool.destructive_hint,
+        definition: Some(tool.definition.clone()),
+        document,
+        ..common(config, caller, server, label.as_ref().ok())
+    }
+}
+
+/// Whether a list of the operator's names this tool. Original names and exposed names are both
+/// understood (9a; row TRU-002).
+pub(crate) fn names_tool(list: &[String], tool: &Tool) -> bool {
+    list.iter().any(|name| *name == tool.name || *name == tool.exposed)
+}
+
+fn common(config: &Config, caller: &Caller, server: &Server, label: Option<&Label>) -> Facts {
+    let persona = config.personas.get(&caller.persona);
+    let capabilities = persona.and_then(|persona: &Persona| persona.capabilities.as_ref());
+    let covering = |patterns: &[toolgate_labels::Pattern]| {
+        label.and_then(|label| {
+            patterns.iter().find(|pattern| pattern.covers(label)).map(ToString::to_string)
+        })
+    };
+    Facts {
+        persona: caller.persona.clone(),
+        lane: caller.lane.clone(),
+        session: caller.session.clone(),
+        server: server.name.clone(),
+        server_identity: server.identity().to_string(),
+        // A name that no label can express is covered by none, and shown as what it is.
+        label: label.map_or_else(|| format!("mcp.call:{}", server.name), ToString::to_string),
+        has_capabilities: capabilities.is_some(),
+        matched_allow: capabilities.and_then(|both| covering(&both.allow)),
+        matched_approval: capabilities.and_then(|both| covering(&both.require_approval)),
+        host_escape: server.trust.host_escape,
+        ..Facts::default()
+    }
+}
+
+/// Facts are shared between policies and threads, never copied.
+pub(crate) fn shared(facts: Facts) -> Arc<Facts> {
+    Arc::new(facts)
+}

@@ -1,0 +1,102 @@
+//! What the gateway writes into the audit log, and the marks of one call that every row of it carries.
+
+use toolgate_config::Server;
+use toolgate_plugins::PinState;
+use toolgate_store::{Actor, AuditRow, CallFacts, Event};
+use toolgate_upstream::Connection;
+use toolgate_wire::Id;
+
+use crate::Gateway;
+use crate::caller::Caller;
+use crate::catalog::ToolHandle;
+use crate::decide::Verdict;
+use crate::surface::Surface;
+
+/// The marks of one call.
+pub(crate) fn call_facts(caller: &Caller, handle: &ToolHandle, request_id: &Id) -> CallFacts {
+    CallFacts {
+        actor: actor(caller),
+        server: Some(handle.server.name.clone()),
+        tool: Some(handle.tool.name.clone()),
+        exposed: Some(handle.tool.exposed.clone()),
+        request_id: serde_json::to_string(request_id).ok(),
+    }
+}
+
+/// The marks of a call whose name led nowhere.
+pub(crate) fn lost_call(caller: &Caller, exposed: &str, server: Option<&str>, request_id: &Id) -> CallFacts {
+    CallFacts {
+        actor: actor(caller),
+        server: server.map(str::to_owned),
+        tool: None,
+        exposed: Some(exposed.to_owned()),
+        request_id: serde_json::to_string(request_id).ok(),
+    }
+}
+
+fn actor(caller: &Caller) -> Actor {
+    Actor {
+        run_id: caller.run_id.clone(),
+        thread_id: caller.thread_id.clone(),
+        persona: Some(caller.persona.clone()),
+        lane: Some(caller.lane.clone()),
+        credential: Some(caller.credential.clone()),
+        session: Some(caller.session.clone()),
+    }
+}
+
+impl Gateway {
+    pub(crate) fn note_denial(&self, call: &CallFacts, verdict: &Verdict) {
+        let rule = if verdict.decisions.is_empty() { "binding" } else { "policy" };
+        self.store.append_detached(AuditRow::denied(call, rule, verdict.by.as_deref(), &verdict.reason));
+    }
+
+    pub(crate) fn note_connect_failed(&self, server: &Server, error: &str) {
+        self.store.append_detached(AuditRow::connect_failed(&server.name, error));
+    }
+
+    pub(crate) fn note_connected(&self, server: &Server, connection: &Connection, surface: &Surface) {
+        let capabilities = serde_json::from_str(connection.capabilities().get()).unwrap_or_default();
+        let version = connection.protocol_version();
+        self.store.append_detached(AuditRow::initialized(&server.name, version, capabilities));
+        let (tools, dropped) = (surface.tools.len(), surface.dropped.len());
+        self.store.append_detached(AuditRow::tools_listed(&server.name, tools, dropped));
+        for (tool, reason) in &surface.dropped {
+            tracing::warn!(server = %server.name, %tool, %reason, "this tool is left out");
+        }
+        self.note_mismatches(server, surface);
+        log_unpinned_hash(server, surface);
+    }
+
+    pub(crate) fn note_pinned(&self, server: &Server, surface: &Surface) {
+        if let Some(digest) = &surface.digest {
+            self.store.append_detached(AuditRow::pinned(&server.name, digest, surface.tools.len()));
+        }
+    }
+
+    pub(crate) fn note_list_changed(&self, server: &Server) {
+        self.store.append_detached(AuditRow::about_server(Event::McpToolListChanged, &server.name));
+    }
+
+    /// One row for each definition that is not the approved one.
+    pub(crate) fn note_mismatches(&self, server: &Server, surface: &Surface) {
+        for tool in &surface.tools {
+            if matches!(tool.pin, PinState::Differs | PinState::Unknown) {
+                let row = AuditRow::pin_mismatch(&server.name, &tool.name, None, Some(&tool.digest));
+                self.store.append_detached(row);
+                tracing::warn!(
+                    server = %server.name, tool = %tool.name,
+                    "its definition is not the approved one and is blocked; see `toolgate mcp diff {}`",
+                    server.name
+                );
+            }
+        }
+    }
+}
+
+/// TRU-005: an unpinned server's digest, ready to be copied.
+fn log_unpinned_hash(server: &Server, surface: &Surface) {
+    if let (None, Some(digest)) = (&surface.surface_pin, &surface.digest) {
+        tracing::info!(server = %server.name, "pinned_tool_hash: \"{digest}\"");
+    }
+}

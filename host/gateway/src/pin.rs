@@ -1,0 +1,212 @@
+//! Pins: what the operator approved of a server, and how what it shows now compares.
+//!
+//! A pin store that cannot be read is never a first use; neither is a known server under a changed
+//! identity (design.md 5 and 9a). Both leave every definition in a state that policies refuse.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde::Serialize;
+use toolgate_config::{FirstUse, Server};
+use toolgate_plugins::PinState;
+use toolgate_signing::Digest;
+use toolgate_store::{PinnedDefinition, Store, StoreError};
+
+use crate::Gateway;
+use crate::caller::Caller;
+use crate::links::Live;
+use crate::surface::Surface;
+
+/// The kind of a tool's definition in the pin store.
+const TOOL: &str = "tool";
+
+/// What is approved of one server.
+#[derive(Debug, Clone)]
+pub enum Approved {
+    /// Nothing yet, and nothing ever was.
+    Nothing,
+    /// These definitions.
+    Definitions(HashMap<String, PinnedDefinition>),
+    /// The server's command line or URL is not the one that was pinned under this name.
+    OtherIdentity,
+    /// The pin store could not be read; the text says why.
+    Unreadable(String),
+}
+
+impl Approved {
+    /// Reads what is approved of a server.
+    pub(crate) fn of(store: &Store, server: &Server) -> Self {
+        match store.pins_of(&server.identity()) {
+            Ok(Some(pins)) => Self::Definitions(
+                pins.definitions
+                    .into_iter()
+                    .filter(|definition| definition.kind == TOOL)
+                    .map(|definition| (definition.name.clone(), definition))
+                    .collect(),
+            ),
+            // No pins under this identity: a first use only if the name was never pinned either.
+            Ok(None) => match store.known_servers() {
+                Ok(known) if known.iter().any(|known| known.server == server.name) => Self::OtherIdentity,
+                Ok(_) => Self::Nothing,
+                Err(error) => Self::Unreadable(error.to_string()),
+            },
+            Err(error) => Self::Unreadable(error.to_string()),
+        }
+    }
+
+    /// How a definition compares with what is approved.
+    pub(crate) fn state_of(&self, name: &str, digest: &Digest) -> PinState {
+        match self {
+            Self::Nothing => PinState::Unpinned,
+            Self::OtherIdentity => PinState::Unknown,
+            Self::Unreadable(_) => PinState::Unreadable,
+            Self::Definitions(pinned) => match pinned.get(name) {
+                Some(pin) if pin.digest == *digest => PinState::Matches,
+                Some(_) => PinState::Differs,
+                None => PinState::Unknown,
+            },
+        }
+    }
+}
+
+/// Whether a server that nothing is approved of may be pinned at its first listing.
+pub(crate) fn pins_at_first_use(first_use: FirstUse, approved: &Approved) -> bool {
+    matches!(approved, Approved::Nothing) && first_use == FirstUse::Pin
+}
+
+/// Makes what the server shows now its approved surface.
+pub(crate) fn accept(
+    store: &Store,
+    server: &Server,
+    revision: &str,
+    surface: &Surface,
+) -> Result<(), StoreError> {
+    let definitions: Vec<PinnedDefinition> = surface
+        .tools
+        .iter()
+        .map(|tool| PinnedDefinition {
+            kind: TOOL.to_owned(),
+            name: tool.name.clone(),
+            digest: tool.digest,
+            definition_json: tool.definition.text().to_owned(),
+        })
+        .collect();
+    store.write_pins(&server.identity(), &server.name, revision, definitions).map(|_| ())
+}
+
+/// What became of one definition since it was approved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DriftKind {
+    /// It was not there when the server was approved.
+    Added,
+    /// It is no longer there.
+    Removed,
+    /// It says something else.
+    Changed,
+}
+
+/// One difference between what is approved and what the server shows.
+#[derive(Debug, Clone, Serialize)]
+pub struct Drift {
+    /// The tool.
+    pub tool: String,
+    /// What became of it.
+    pub kind: DriftKind,
+    /// Digest of the approved definition.
+    pub approved: Option<String>,
+    /// Digest of the definition shown now.
+    pub current: Option<String>,
+    /// A unified diff of both definitions as indented JSON. It holds a server's words: whoever
+    /// prints it escapes it.
+    pub diff: String,
+}
+
+impl Gateway {
+    /// How the surface that a server shows now differs from the approved one, sorted by tool.
+    pub async fn diff(self: &Arc<Self>, caller: &Caller, server: &str) -> Result<Vec<Drift>, String> {
+        let (server, live) = self.connected(caller, server).await?;
+        let approved = match Approved::of(&self.store, &server) {
+            Approved::Definitions(definitions) => definitions,
+            Approved::Nothing | Approved::OtherIdentity => HashMap::new(),
+            Approved::Unreadable(reason) => return Err(format!("the pins cannot be read: {reason}")),
+        };
+        Ok(drifts(&approved, &live.surface.load()))
+    }
+
+    /// Makes what a server shows now its approved surface; gives the number of definitions.
+    pub async fn accept(self: &Arc<Self>, caller: &Caller, server: &str) -> Result<usize, String> {
+        let (server, live) = self.connected(caller, server).await?;
+        let surface = live.surface.load_full();
+        accept(&self.store, &server, live.connection.protocol_version(), &surface)
+            .map_err(|error| format!("the surface of '{}' could not be pinned: {error}", server.name))?;
+        self.note_pinned(&server, &surface);
+        let approved = Approved::of(&self.store, &server);
+        live.surface.store(Arc::new(surface.compared_with(&approved)));
+        self.tools_changed();
+        Ok(surface.tools.len())
+    }
+
+    async fn connected(
+        self: &Arc<Self>,
+        caller: &Caller,
+        name: &str,
+    ) -> Result<(Arc<Server>, Arc<Live>), String> {
+        let servers = self.servers_of(caller);
+        let server = servers.into_iter().find(|server| server.name == name).ok_or_else(|| {
+            format!("persona '{}' has no enabled server '{name}'; see `toolgate mcp list`", caller.persona)
+        })?;
+        let live = self.live(caller, &server).await.map_err(|error| error.to_string())?;
+        Ok((server, live))
+    }
+}
+
+fn drifts(approved: &HashMap<String, PinnedDefinition>, surface: &Surface) -> Vec<Drift> {
+    let mut found = Vec::new();
+    for tool in &surface.tools {
+        let pinned = approved.get(&tool.name);
+        let kind = match pinned {
+            Some(pinned) if pinned.digest == tool.digest => continue,
+            Some(_) => DriftKind::Changed,
+            None => DriftKind::Added,
+        };
+        found.push(Drift {
+            tool: tool.name.clone(),
+            kind,
+            approved: pinned.map(|pinned| pinned.digest.to_string()),
+            current: Some(tool.digest.to_string()),
+            diff: unified(pinned.map_or("", |pinned| pinned.definition_json.as_str()), tool.definition.text()),
+        });
+    }
+    let gone = approved.values().filter(|pinned| surface.tool(&pinned.name).is_none());
+    found.extend(gone.map(|pinned| Drift {
+        tool: pinned.name.clone(),
+        kind: DriftKind::Removed,
+        approved: Some(pinned.digest.to_string()),
+        current: None,
+        diff: unified(&pinned.definition_json, ""),
+    }));
+    found.sort_by(|left, right| left.tool.cmp(&right.tool));
+    found
+}
+
+fn unified(old: &str, new: &str) -> String {
+    let (old, new) = (indented(old), indented(new));
+    similar::TextDiff::from_lines(&old, &new)
+        .unified_diff()
+        .context_radius(2)
+        .header("approved", "current")
+        .to_string()
+}
+
+/// Members are sorted, so that a server that shuffles them shows no difference where there is none.
+fn indented(definition: &str) -> String {
+    if definition.is_empty() {
+        return String::new();
+    }
+    let canonical = toolgate_signing::canonical_json(definition).unwrap_or_else(|_| definition.to_owned());
+    match serde_json::from_str::<serde_json::Value>(&canonical) {
+        Ok(value) => serde_json::to_string_pretty(&value).unwrap_or(canonical) + "\n",
+        Err(_) => canonical + "\n",
+    }
+}

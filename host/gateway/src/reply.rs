@@ -1,0 +1,126 @@
+//! What Toolgate itself says to a client: results and errors that cannot be mistaken for a server's.
+//!
+//! On `tools/call` a denial, an open ask, a passed deadline or a failed upstream is a *result* with
+//! `isError: true`, a text that a model can act on, and `_meta["toolgate/error"]` with a stable code.
+//! Everything else is a JSON-RPC error with a code outside the reserved ranges.
+
+use serde_json::json;
+use serde_json::value::RawValue;
+use toolgate_wire::{ErrorObject, Outcome, codes};
+
+/// Why a call did not reach its server, or did not come back. The text form is part of the interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorCode {
+    /// A policy said no, or none said yes.
+    Denied,
+    /// A person has to answer first.
+    Asked,
+    /// Too many asks of this caller are open.
+    TooManyAsks,
+    /// The server could not be reached.
+    ServerUnavailable,
+    /// The deadline passed; the call may have run.
+    TimedOut,
+    /// The call was sent and the connection ended; it may have run and is not sent again.
+    MayHaveRun,
+    /// The adapter refused the arguments, or failed.
+    Adapter,
+    /// The result was refused by a policy.
+    ResultDenied,
+    /// The server broke the protocol, or a limit.
+    BadServer,
+    /// The audit log could not be written, so nothing was sent.
+    Audit,
+    /// The caller cancelled.
+    Cancelled,
+    /// The server limits requests and asks to come back later.
+    RateLimited,
+    /// A fault of Toolgate's own.
+    Internal,
+}
+
+impl ErrorCode {
+    /// The stable text of the code.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Denied => "denied",
+            Self::Asked => "approval_required",
+            Self::TooManyAsks => "too_many_asks",
+            Self::ServerUnavailable => "server_unavailable",
+            Self::TimedOut => "timed_out",
+            Self::MayHaveRun => "may_have_run",
+            Self::Adapter => "adapter_refused",
+            Self::ResultDenied => "result_denied",
+            Self::BadServer => "server_misbehaved",
+            Self::Audit => "audit_unavailable",
+            Self::Cancelled => "cancelled",
+            Self::RateLimited => "rate_limited",
+            Self::Internal => "internal",
+        }
+    }
+}
+
+/// Details of a refusal for programs, beside the text for models.
+#[derive(Debug, Clone, Default)]
+pub struct ErrorDetails {
+    /// The server the call was for.
+    pub server: Option<String>,
+    /// The ask that a person can answer.
+    pub ask: Option<String>,
+    /// Which plugin or part refused.
+    pub by: Option<String>,
+}
+
+/// A refusal of `tools/call` as a tool result.
+pub(crate) fn refusal(code: ErrorCode, text: &str, details: &ErrorDetails) -> Outcome {
+    let mut meta = json!({ "code": code.as_str() });
+    if let Some(object) = meta.as_object_mut() {
+        let members = [("server", &details.server), ("ask", &details.ask), ("by", &details.by)];
+        for (name, value) in members {
+            if let Some(value) = value {
+                object.insert(name.to_owned(), json!(value));
+            }
+        }
+    }
+    let body = json!({
+        "content": [{ "type": "text", "text": text }],
+        "isError": true,
+        "_meta": { "toolgate/error": meta },
+    });
+    match RawValue::from_string(body.to_string()) {
+        Ok(raw) => Outcome::Result(raw),
+        Err(_) => Outcome::Error(ErrorObject::new(codes::INTERNAL_ERROR, text)),
+    }
+}
+
+/// The error for a tool that this caller does not have, whether or not somebody else does (SCP-002).
+pub(crate) fn unknown_tool(name: &str) -> ErrorObject {
+    let shown = toolgate_base::display::escape(name);
+    ErrorObject::new(
+        codes::INVALID_PARAMS,
+        format!("unknown tool: {shown}. Ask for tools/list and use a name from it."),
+    )
+}
+
+/// The error for parameters that are not what the method takes.
+pub(crate) fn invalid_params(text: impl Into<String>) -> ErrorObject {
+    ErrorObject::new(codes::INVALID_PARAMS, text.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_a_result_that_names_its_code_and_its_ask() {
+        let details = ErrorDetails { ask: Some("ask_1".into()), ..ErrorDetails::default() };
+        let Outcome::Result(raw) = refusal(ErrorCode::Asked, "a person has to answer", &details) else {
+            panic!("a refusal of tools/call is a result");
+        };
+        let value: serde_json::Value = serde_json::from_str(raw.get()).unwrap();
+        assert_eq!(value["isError"], true);
+        assert_eq!(value["_meta"]["toolgate/error"]["code"], "approval_required");
+        assert_eq!(value["_meta"]["toolgate/error"]["ask"], "ask_1");
+        assert_eq!(value["content"][0]["text"], "a person has to answer");
+    }
+}

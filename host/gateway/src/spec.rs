@@ -1,0 +1,50 @@
+//! From the configuration's words to the connection's: one place where secrets are handed on.
+
+use std::path::Path;
+
+use toolgate_config::{Protocol, Server, Transport};
+use toolgate_upstream::{
+    ClientInfo, Limits, ProtocolChoice, ServerSpec, Timeouts, TransportSpec,
+};
+
+/// What a connection needs to know of a server. An entry that cannot be used gives the reason.
+pub(crate) fn of(server: &Server, child_program: &Path) -> Result<ServerSpec, String> {
+    if let Some(missing) = server.missing_env.first() {
+        return Err(format!(
+            "missing credential: the variable {missing} that its entry names is not set. \
+             Set it in the environment, in secrets.env or in .env"
+        ));
+    }
+    let transport = match &server.transport {
+        Transport::Stdio { command, args, env, cwd } => TransportSpec::Stdio {
+            program: command.clone(),
+            args: args.clone(),
+            env: env.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+            cwd: cwd.clone(),
+        },
+        Transport::StreamableHttp { url, headers } => TransportSpec::Http {
+            url: url.clone(),
+            headers: headers.clone(),
+        },
+    };
+    let protocol = match server.protocol {
+        Protocol::Auto => ProtocolChoice::Auto,
+        Protocol::Legacy => ProtocolChoice::Legacy,
+        Protocol::Modern => ProtocolChoice::Modern,
+    };
+    let timeouts = &server.timeouts;
+    Ok(ServerSpec {
+        name: server.name.clone(),
+        transport,
+        protocol,
+        timeouts: Timeouts {
+            init: timeouts.init,
+            call: timeouts.call,
+            probe: timeouts.probe,
+            max_total: timeouts.max_total,
+        },
+        limits: Limits::default(),
+        child_program: child_program.to_owned(),
+        client_info: ClientInfo::new("toolgate", env!("CARGO_PKG_VERSION")),
+    })
+}

@@ -1,0 +1,178 @@
+//! What an operator sees of servers and their tools. The same data for CLI and, later, console.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde::Serialize;
+use toolgate_config::Server;
+use toolgate_plugins::PinState;
+use toolgate_wire::envelope::Era;
+
+use crate::Gateway;
+use crate::caller::Caller;
+use crate::links::{Key, Live, Standing};
+use crate::pin::Approved;
+
+/// `connected`, `starting`, `disabled` or `failed` (acceptance C29).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerState {
+    /// Open and listed.
+    Connected,
+    /// Never tried by this gateway, or being opened.
+    Starting,
+    /// `enabled: false`.
+    Disabled,
+    /// The last attempt failed.
+    Failed,
+}
+
+/// One server as the operator sees it.
+#[derive(Debug, Serialize)]
+pub struct ServerStatus {
+    /// Its name.
+    pub name: String,
+    /// Its state.
+    pub state: ServerState,
+    /// Why, where there is a why.
+    pub detail: Option<String>,
+    /// `legacy` or `modern`.
+    pub era: Option<&'static str>,
+    /// The negotiated revision.
+    pub protocol_version: Option<String>,
+    /// Seconds until the next attempt.
+    pub next_retry_in: Option<u64>,
+    /// Whether its surface is pinned, and how the pins stand.
+    pub pinned: String,
+    /// Digest of the tool surface, for `trust.pinned_tool_hash`.
+    pub surface: Option<String>,
+    /// Its tools.
+    pub tools: Vec<ToolStatus>,
+    /// Definitions that were left out, with the reason.
+    pub dropped: Vec<(String, String)>,
+    /// The last lines of its standard error, for stdio servers.
+    pub stderr: Option<String>,
+}
+
+/// One tool as the operator sees it.
+#[derive(Debug, Serialize)]
+pub struct ToolStatus {
+    /// The server's own name.
+    pub name: String,
+    /// The name a client sees.
+    pub exposed: String,
+    /// How the definition compares with its pin.
+    pub pin: &'static str,
+    /// Digest of the definition.
+    pub digest: String,
+    /// Its description, as received: whoever prints it escapes it.
+    pub description: Option<String>,
+}
+
+/// The words for a pin state.
+pub(crate) fn pin_word(pin: PinState) -> &'static str {
+    match pin {
+        PinState::Unpinned => "unpinned",
+        PinState::Matches => "matches",
+        PinState::Differs => "differs",
+        PinState::Unknown => "not accepted",
+        PinState::Unreadable => "pins unreadable",
+    }
+}
+
+impl Gateway {
+    /// The status of every server of the configuration that this caller may see. With `connect`,
+    /// those that are not open are opened first.
+    pub async fn status(self: &Arc<Self>, caller: &Caller, connect: bool) -> Vec<ServerStatus> {
+        let waiting: Vec<_> = self
+            .servers
+            .values()
+            .filter(|server| self.binding(caller, &server.name).holds())
+            .map(|server| {
+                let (gateway, caller, server) = (Arc::clone(self), caller.clone(), Arc::clone(server));
+                tokio::spawn(async move { gateway.status_of(&caller, &server, connect).await })
+            })
+            .collect();
+        let mut statuses = Vec::with_capacity(waiting.len());
+        for task in waiting {
+            if let Ok(status) = task.await {
+                statuses.push(status);
+            }
+        }
+        statuses
+    }
+
+    async fn status_of(
+        self: &Arc<Self>,
+        caller: &Caller,
+        server: &Arc<Server>,
+        connect: bool,
+    ) -> ServerStatus {
+        let mut detail = None;
+        if connect && server.enabled {
+            detail = self.live(caller, server).await.err().map(|error| error.to_string());
+        }
+        let link = self.links.get(&Key::of(server, caller));
+        let (last_error, standing) = link.standing();
+        let live = link.live();
+        let detail = detail.or(last_error);
+        let state = match (&live, server.enabled) {
+            (_, false) => ServerState::Disabled,
+            (Some(_), _) => ServerState::Connected,
+            (None, _) if detail.is_some() => ServerState::Failed,
+            (None, _) => ServerState::Starting,
+        };
+        let surface = live.as_ref().map(|live| live.surface.load_full());
+        ServerStatus {
+            name: server.name.clone(),
+            state,
+            detail: if live.is_some() { None } else { detail },
+            era: live.as_ref().map(|live| era_word(live.connection.era())),
+            protocol_version: live.as_ref().map(|live| live.connection.protocol_version().to_owned()),
+            next_retry_in: match standing {
+                Some(Standing::Due(due)) if live.is_none() => {
+                    Some(due.saturating_duration_since(Instant::now()).as_secs())
+                }
+                _ => None,
+            },
+            pinned: pinned_word(&Approved::of(&self.store, server)),
+            surface: surface.as_ref().and_then(|surface| surface.digest).map(|digest| digest.to_string()),
+            tools: surface.as_ref().map_or_else(Vec::new, |surface| surface.tools.iter().map(|tool| tool_status(tool)).collect()),
+            dropped: surface.as_ref().map_or_else(Vec::new, |surface| surface.dropped.clone()),
+            stderr: live.as_deref().and_then(stderr_of),
+        }
+    }
+}
+
+fn stderr_of(live: &Live) -> Option<String> {
+    Some(live.connection.stderr_tail()).filter(|tail| !tail.is_empty())
+}
+
+fn tool_status(tool: &crate::surface::Tool) -> ToolStatus {
+    let description = toolgate_wire::edit::get(tool.definition.text(), "/description");
+    ToolStatus {
+        name: tool.name.clone(),
+        exposed: tool.exposed.clone(),
+        pin: pin_word(tool.pin),
+        digest: tool.digest.to_string(),
+        description: description.and_then(toolgate_wire::edit::string),
+    }
+}
+
+fn era_word(era: Era) -> &'static str {
+    match era {
+        Era::Legacy => "legacy",
+        Era::Modern => "modern",
+    }
+}
+
+fn pinned_word(approved: &Approved) -> String {
+    match approved {
+        Approved::Nothing => "no".to_owned(),
+        Approved::Definitions(_) => "yes".to_owned(),
+        Approved::OtherIdentity => {
+            "for another command or URL; accept the new one with `toolgate mcp pin NAME --accept`".to_owned()
+        }
+        Approved::Unreadable(reason) => format!("unreadable: {reason}"),
+    }
+}
