@@ -78,18 +78,14 @@ impl Variables<'_> {
                 rest = after;
             } else if let Some(after) = after.strip_prefix('{') {
                 let reference = Reference::parse(after)?;
-                let found = self.lookup(reference.name);
-                let (text, source) = match (found, reference.fallback) {
-                    (Some((text, source)), Some(fallback)) if text.is_empty() => {
-                        let _ = source;
-                        (fallback.to_owned(), Some(VariableSource::Fallback))
-                    }
-                    (Some((text, source)), _) => (text, Some(source)),
-                    (None, Some(fallback)) => (fallback.to_owned(), Some(VariableSource::Fallback)),
+                let (text, source) = match (self.lookup(reference.name), reference.fallback) {
+                    (Some((text, source)), None) => (text, Some(source)),
+                    (Some((text, source)), Some(_)) if !text.is_empty() => (text, Some(source)),
+                    (_, Some(fallback)) => (fallback.to_owned(), Some(VariableSource::Fallback)),
                     (None, None) => (String::new(), None),
                 };
                 seen(reference.name, source);
-                if text.is_empty() && reference.fallback.is_none() {
+                if text.is_empty() {
                     missing.push(reference.name.to_owned());
                 }
                 value.push_str(&text);

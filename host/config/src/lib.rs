@@ -27,6 +27,8 @@ mod read;
 mod schema;
 pub mod secrets;
 mod server;
+#[cfg(test)]
+mod testing;
 pub mod trust;
 
 pub use discover::{Found, FoundBy, LookedAt, discover, user_config_dir};

@@ -4,6 +4,7 @@
 //! bounded, variables are expanded. Source: acceptance 2.2, the design's sections 6, 9 and 9a.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -162,7 +163,7 @@ pub struct TrustRule {
 }
 
 /// One entry of `plugins.load`.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Load {
     /// The plugin's name (`acme/strict-policy`), or the path of a directory as written (`./DIR`).
     pub plugin: String,
@@ -180,6 +181,18 @@ pub struct Load {
     pub(crate) shown_settings: Value,
     /// The grants likewise.
     pub(crate) shown_grants: Value,
+}
+
+impl fmt::Debug for Load {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Settings and grants may hold what a variable expanded to.
+        formatter
+            .debug_struct("Load")
+            .field("plugin", &self.plugin)
+            .field("version", &self.version)
+            .field("decisions", &self.decisions)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The `serve` block.

@@ -53,7 +53,7 @@ impl Server {
         Self::with(name.into(), Transport::StreamableHttp { url: url.into(), headers: Vec::new() })
     }
 
-    pub(crate) fn with(name: String, transport: Transport) -> Self {
+    fn with(name: String, transport: Transport) -> Self {
         Self {
             name,
             origin: Origin::Operator,
@@ -210,7 +210,7 @@ pub struct Trust {
 }
 
 /// `adapter`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct AdapterUse {
     /// The adapter's plugin name.
     pub plugin: String,
@@ -218,14 +218,28 @@ pub struct AdapterUse {
     pub settings_json: String,
 }
 
+impl fmt::Debug for AdapterUse {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Settings may hold what a variable expanded to.
+        formatter.debug_struct("AdapterUse").field("plugin", &self.plugin).finish_non_exhaustive()
+    }
+}
+
 /// What may be shown of a transport. Empty where nothing was expanded.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Shown {
     pub(crate) command: Option<String>,
     pub(crate) args: Option<Vec<String>>,
     pub(crate) cwd: Option<String>,
     pub(crate) url: Option<String>,
     pub(crate) settings: Option<serde_json::Value>,
+}
+
+impl fmt::Debug for Shown {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Literal arguments are in here too, and only `masked` knows which of them to hide.
+        formatter.write_str("Shown")
+    }
 }
 
 /// Whether a literal value under this name looks like a secret (SEC-014): by the name of its key, or

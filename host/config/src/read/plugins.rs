@@ -120,18 +120,14 @@ fn read_any_of(reader: &mut Reader<'_>, item: Item) -> Option<(Vec<PublicKey>, u
 /// Distinct keys; the same key twice would count one signer as two.
 fn read_keys(reader: &mut Reader<'_>, item: Item) -> Vec<PublicKey> {
     let whole = Item { node: item.node.clone(), key: item.key.clone() };
-    let mut seen: Vec<String> = Vec::new();
-    let mut keys = Vec::new();
+    let mut keys: Vec<PublicKey> = Vec::new();
     for entry in reader.list(item) {
         let Some(text) = reader.filled(&entry) else { continue };
         match PublicKey::parse(&text.value) {
-            Ok(_) if seen.contains(&text.value) => {
+            Ok(key) if keys.iter().any(|known| known.to_bytes() == key.to_bytes()) => {
                 reader.wrong(&entry, "this key is in the list twice", "keep one of the two");
             }
-            Ok(key) => {
-                seen.push(text.value);
-                keys.push(key);
-            }
+            Ok(key) => keys.push(key),
             Err(error) => reader.wrong(&entry, error.to_string(), "a key is written ed25519:<base64>"),
         }
     }

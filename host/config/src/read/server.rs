@@ -38,10 +38,13 @@ pub(crate) fn read_server(
     let whole = Item { node: body.node.clone(), key: body.key.clone() };
     let mut fields = reader.fields(body, &keys::SERVER)?;
     let bind = read_layer(reader, &mut fields, layer);
-    let (transport, missing_env, shown) = transport::read(reader, &mut fields, &whole, layer)?;
-    let mut server = Server::with(name.name().to_owned(), transport);
-    server.missing_env = missing_env;
-    server.shown = shown;
+    // Where the transport is wrong the rest is read all the same, so that one run shows every mistake.
+    let mut server = Server::stdio(name.name(), "", Vec::new());
+    let transport = transport::read(reader, &mut fields, &whole, layer);
+    let is_reachable = transport.is_some();
+    if let Some(transport) = transport {
+        (server.transport, server.missing_env, server.shown) = transport;
+    }
     if let Layer::Managed(path) = layer {
         server.origin = Origin::Managed(path.clone());
     }
@@ -58,7 +61,7 @@ pub(crate) fn read_server(
     if let Some(item) = fields.take("adapter") {
         server.adapter = read_adapter(reader, item, &mut server.shown);
     }
-    (reader.problems.len() == before).then_some((server, bind))
+    (is_reachable && reader.problems.len() == before).then_some((server, bind))
 }
 
 fn check_name(reader: &mut Reader<'_>, name: &Item) {
