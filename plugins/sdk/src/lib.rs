@@ -48,6 +48,7 @@ pub mod document;
 pub mod policy;
 mod report;
 pub mod settings;
+pub mod words;
 
 pub use adapter::Adapter;
 pub use bindings::imports::toolgate::plugin::documents::Document;

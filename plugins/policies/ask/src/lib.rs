@@ -5,7 +5,7 @@
 //! be asked for has to be seen (APR-002); only calls can be asked for, so every other hook is
 //! absent, which the host takes as an abstention.
 
-use toolgate_sdk::{CallPolicy, Decision, ListPolicy, Request};
+use toolgate_sdk::{CallPolicy, Decision, ListPolicy, Request, words};
 
 /// The policy `toolgate/ask`.
 pub struct Ask;
@@ -24,8 +24,8 @@ impl CallPolicy for Ask {
 impl ListPolicy for Ask {
     fn list(request: &Request) -> Decision {
         Decision::Ask(format!(
-            "no policy decides about `{}` of server `{}`: it is shown, and a call of it asks",
-            request.name(),
+            "no policy decides about {} of server `{}`: it is shown, and a call of it asks",
+            words::subject(request.kind(), &request.name()),
             request.server()
         ))
     }

@@ -14,7 +14,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use toolgate_sdk::{
-    Decision, Document, Error, Finding, ListPolicy, Redaction, Request, ResultPolicy, log, matching, settings,
+    Decision, Document, Error, Finding, ListPolicy, Redaction, Request, ResultPolicy, log, matching,
+    settings, words,
 };
 
 /// The policy `toolgate/hidden-text`.
@@ -54,7 +55,8 @@ fn judge(request: &Request, document: Option<Document>, default: Mode) -> Decisi
     if findings.is_empty() {
         return Decision::Abstain;
     }
-    let place = format!("`{}` of server `{}`", request.name(), request.server());
+    let place =
+        format!("{} of server `{}`", words::subject(request.kind(), &request.name()), request.server());
     log::write(log::Level::Warn, &log_line(&place, &findings));
     decide(mode, &place, &findings)
 }

@@ -9,7 +9,8 @@
 //! forbid here.
 
 use toolgate_sdk::{
-    CallPolicy, ConnectPolicy, Decision, ListPolicy, PinState, PromptPolicy, ReadPolicy, Request, SurfaceKind,
+    CallPolicy, ConnectPolicy, Decision, ListPolicy, PinState, PromptPolicy, ReadPolicy, Request,
+    SurfaceKind, words,
 };
 
 /// The policy `toolgate/trust`.
@@ -77,7 +78,7 @@ fn violation(request: &Request) -> Option<String> {
         return Some(surface_text(surface, &request.server(), now.as_deref()));
     }
     let pin = request.pin();
-    (!fine(pin)).then(|| pin_text(pin, &describe(request.kind(), &request.name()), &request.server()))
+    (!fine(pin)).then(|| pin_text(pin, &words::subject(request.kind(), &request.name()), &request.server()))
 }
 
 /// Whether a pin raises no objection.
@@ -122,19 +123,6 @@ fn unreadable(server: &str) -> String {
          or restore the state store, or accept its surface anew with \
          `toolgate mcp pin {server} --accept`"
     )
-}
-
-/// The thing at hand in words.
-fn describe(kind: SurfaceKind, name: &str) -> String {
-    match kind {
-        SurfaceKind::Server => "the command or URL".to_owned(),
-        SurfaceKind::Instructions => "the text of the instructions".to_owned(),
-        SurfaceKind::Tool => format!("tool `{name}`"),
-        SurfaceKind::Prompt => format!("prompt `{name}`"),
-        SurfaceKind::Resource => format!("resource `{name}`"),
-        SurfaceKind::Template => format!("resource template `{name}`"),
-        SurfaceKind::Question => "the question".to_owned(),
-    }
 }
 
 toolgate_sdk::policy!(Trust: connect, list, call, read, prompt);

@@ -1,8 +1,9 @@
 //! Which pins raise an objection, and what the operator reads about it.
 
+use toolgate_sdk::words::subject;
 use toolgate_sdk::{PinState, SurfaceKind};
 
-use super::{describe, fine, pin_text, surface_text};
+use super::{fine, pin_text, surface_text};
 
 #[test]
 fn only_a_pin_that_matches_or_does_not_exist_is_fine() {
@@ -22,7 +23,7 @@ fn trb_004_a_changed_tool_set_says_so_with_the_new_hash() {
 
 #[test]
 fn pi_02_a_changed_definition_names_the_tool_and_how_to_review_and_accept_it() {
-    let text = pin_text(PinState::Differs, &describe(SurfaceKind::Tool, "read"), "files");
+    let text = pin_text(PinState::Differs, &subject(SurfaceKind::Tool, "read"), "files");
     for part in ["tool `read`", "changed", "mcp diff files", "mcp pin files --accept"] {
         assert!(text.contains(part), "{part} is missing in: {text}");
     }
@@ -30,7 +31,7 @@ fn pi_02_a_changed_definition_names_the_tool_and_how_to_review_and_accept_it() {
 
 #[test]
 fn a_tool_that_appears_on_a_pinned_server_is_blocked_until_accepted() {
-    let text = pin_text(PinState::Unknown, &describe(SurfaceKind::Tool, "new"), "files");
+    let text = pin_text(PinState::Unknown, &subject(SurfaceKind::Tool, "new"), "files");
     assert!(text.contains("not among the pinned definitions"), "{text}");
 }
 
