@@ -4,12 +4,14 @@
 //! the list of things an agent can reach is short enough to read: four methods, none of them an
 //! operator's.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
-use serde_json::value::RawValue;
-use tokio::sync::{broadcast, mpsc};
-use tokio_util::sync::CancellationToken;
-use toolgate_wire::envelope::Era;
-use toolgate_wire::{ErrorObject, Id, Outcome};
+use tokio::sync::broadcast;
+use toolgate_gateway::Gateway;
+use toolgate_wire::{ErrorObject, Outcome};
+
+pub use toolgate_gateway::{Call, Caller, Change, Progress, ToolPage};
 
 /// What an agent can reach.
 #[async_trait]
@@ -24,55 +26,22 @@ pub trait Backend: Send + Sync + 'static {
     fn changes(&self) -> broadcast::Receiver<Change>;
 }
 
-/// TEMPORARY stand-ins.
-#[derive(Debug, Clone)]
-pub struct Caller {
-    /// p
-    pub persona: String,
-    /// l
-    pub lane: String,
-    /// c
-    pub credential: String,
-    /// s
-    pub session: String,
-    /// r
-    pub run_id: Option<String>,
-    /// t
-    pub thread_id: Option<String>,
-    /// e
-    pub era: Era,
-    /// o
-    pub server_only: Option<String>,
-}
-/// c
-pub struct Call {
-    /// r
-    pub request_id: Id,
-    /// p
-    pub params: Box<RawValue>,
-    /// p
-    pub progress: Option<mpsc::Sender<Progress>>,
-    /// c
-    pub cancel: CancellationToken,
-    /// t
-    pub timeout: Option<std::time::Duration>,
-}
-/// r
-#[derive(Debug)]
-pub struct Progress {
-    /// p
-    pub params: Box<RawValue>,
-}
-/// t
-pub struct ToolPage {
-    /// t
-    pub tools: Vec<Box<RawValue>>,
-    /// n
-    pub next_cursor: Option<String>,
-}
-/// c
-#[derive(Debug, Clone, Copy)]
-pub enum Change {
-    /// t
-    Tools,
+/// The gateway itself, as it is shared between front doors.
+#[async_trait]
+impl Backend for Arc<Gateway> {
+    async fn list_tools(&self, caller: &Caller, cursor: Option<&str>) -> Result<ToolPage, ErrorObject> {
+        Gateway::list_tools(self, caller, cursor).await
+    }
+
+    async fn call_tool(&self, caller: &Caller, call: Call) -> Outcome {
+        Gateway::call_tool(self, caller, call).await
+    }
+
+    async fn instructions(&self, caller: &Caller) -> Option<String> {
+        Gateway::instructions(self, caller)
+    }
+
+    fn changes(&self) -> broadcast::Receiver<Change> {
+        Gateway::changes(self)
+    }
 }

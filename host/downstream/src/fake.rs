@@ -11,6 +11,10 @@ use toolgate_wire::{ErrorObject, Outcome, edit};
 
 use crate::backend::{Backend, Call, Caller, Change, Progress, ToolPage};
 
+/// Steps that `chatty` tells, and bytes of each: together more than the buffers of any socket.
+pub(crate) const CHATTY_STEPS: usize = 2_000;
+const CHATTY_STEP: usize = 16 * 1024;
+
 /// Shared by its clones, so that a test keeps one and hands the other to a front door.
 #[derive(Clone)]
 pub(crate) struct Fake(Arc<Inner>);
@@ -18,6 +22,7 @@ pub(crate) struct Fake(Arc<Inner>);
 struct Inner {
     calls: Mutex<Vec<(Caller, String)>>,
     cancelled: Mutex<Vec<String>>,
+    finished: Mutex<Vec<String>>,
     changes: broadcast::Sender<Change>,
 }
 
@@ -26,6 +31,7 @@ impl Fake {
         Self(Arc::new(Inner {
             calls: Mutex::default(),
             cancelled: Mutex::default(),
+            finished: Mutex::default(),
             changes: broadcast::channel(16).0,
         }))
     }
@@ -38,6 +44,11 @@ impl Fake {
     /// The tools whose calls were cancelled while they ran.
     pub(crate) fn cancelled(&self) -> Vec<String> {
         self.0.cancelled.lock().unwrap().clone()
+    }
+
+    /// The tools whose calls told all their steps.
+    pub(crate) fn finished(&self) -> Vec<String> {
+        self.0.finished.lock().unwrap().clone()
     }
 
     /// Something changed, `times` times.
@@ -76,7 +87,7 @@ impl Backend for Fake {
     }
 
     /// `echo` answers its arguments; `slow` takes 300 ms and tells two steps; `stuck` waits to be
-    /// cancelled; `big` answers with a megabyte.
+    /// cancelled; `chatty` tells very much; `big` answers with a megabyte.
     async fn call_tool(&self, caller: &Caller, call: Call) -> Outcome {
         let params = call.params.get().to_owned();
         self.0.calls.lock().unwrap().push((caller.clone(), params.clone()));
@@ -98,6 +109,15 @@ impl Backend for Fake {
                 call.cancel.cancelled().await;
                 self.0.cancelled.lock().unwrap().push(name);
                 text_result("cancelled")
+            }
+            "chatty" => {
+                let pad = "x".repeat(CHATTY_STEP);
+                for step in 0..CHATTY_STEPS {
+                    let params = raw(&format!(r#"{{"progress":{step},"message":"{pad}"}}"#));
+                    call.progress.as_ref().unwrap().send(Progress { params }).await.unwrap();
+                }
+                self.0.finished.lock().unwrap().push(name);
+                text_result("told")
             }
             "big" => text_result(&"x".repeat(1 << 20)),
             _ => Outcome::Error(ErrorObject::new(-32602, "unknown tool")),

@@ -5,6 +5,7 @@
 //! are not UTF-8 is refused here with `-32600` and reaches nothing else; its id, if it can be found, is
 //! read only to tell the client which request failed.
 
+use toolgate_base::display;
 use toolgate_wire::door::{self, DoorErrorKind, Recovered};
 use toolgate_wire::{ErrorObject, Id, Limits, Message, codes, edit};
 
@@ -36,11 +37,11 @@ pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Inbound, Refusal> {
             DoorErrorKind::Syntax => codes::PARSE_ERROR,
             _ => codes::INVALID_REQUEST,
         };
-        tracing::warn!(%error, "refused a message at the door");
-        Refusal {
-            id: id_of(&door::recover(bytes)),
-            error: ErrorObject::new(code, format!("message refused: {error}")),
-        }
+        // The place is told in the client's own keys, which may hold anything.
+        let shown = display::escape(&error.to_string());
+        tracing::warn!(error = shown, "refused a message at the door");
+        let error = ErrorObject::new(code, format!("message refused: {shown}"));
+        Refusal { id: id_of(&door::recover(bytes)), error }
     })?;
     if text.trim_start().starts_with('[') { read_batch(text) } else { parse(text).map(Inbound::One) }
 }

@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::*;
-use crate::fake::Fake;
+use crate::fake::{CHATTY_STEPS, Fake};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -334,6 +334,24 @@ async fn a_client_that_stops_reading_stops_being_served() {
         client.receive().await;
     }
     assert!(client.finish().await.is_empty());
+}
+
+#[tokio::test]
+async fn steps_that_nobody_reads_are_dropped_and_do_not_hold_up_their_call() {
+    let mut client = Client::start();
+    client.handshake("2025-11-25").await;
+    let mut chatty = call(1, "chatty");
+    chatty["params"]["_meta"] = json!({ "progressToken": "t" });
+    client.send(chatty.to_string()).await;
+    let told = async {
+        while client.fake.finished().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(5 * SECOND, told).await.expect("the call ends although nobody reads");
+    let rest = client.finish().await;
+    assert!(rest.len() < CHATTY_STEPS / 10, "{} messages were kept", rest.len());
+    assert_eq!(rest.last().unwrap()["id"], 1, "the reply is never dropped");
 }
 
 #[tokio::test]

@@ -144,16 +144,11 @@ impl<'a> Request<'a> {
 
     fn bytes(&self, address: std::net::SocketAddr) -> Vec<u8> {
         let host = self.host.map_or_else(|| address.to_string(), str::to_owned);
-        let mut text =
-            format!("{} {} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n", self.method, self.path);
-        if let Some(token) = self.token {
-            text += &format!("Authorization: Bearer {token}\r\n");
-        }
-        for (name, value) in &self.headers {
-            text += &format!("{name}: {value}\r\n");
-        }
-        text += &format!("Content-Length: {}\r\n\r\n{}", self.body.len(), self.body);
-        text.into_bytes()
+        let mut lines = vec![format!("{} {} HTTP/1.1", self.method, self.path), format!("Host: {host}")];
+        lines.extend(self.token.map(|token| format!("Authorization: Bearer {token}")));
+        lines.extend(self.headers.iter().map(|(name, value)| format!("{name}: {value}")));
+        lines.push(format!("Connection: close\r\nContent-Length: {}\r\n\r\n{}", self.body.len(), self.body));
+        lines.join("\r\n").into_bytes()
     }
 }
 

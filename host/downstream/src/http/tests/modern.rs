@@ -5,6 +5,8 @@ use std::time::Duration;
 use super::client::{Request, Server, events, modern, modern_post, read_until};
 use serde_json::json;
 
+use crate::fake::CHATTY_STEPS;
+
 #[tokio::test]
 async fn a_modern_client_discovers_lists_and_calls_without_a_session() {
     let server = Server::start().await;
@@ -127,6 +129,23 @@ async fn progress_comes_on_the_stream_of_its_request() {
     assert_eq!(events[0]["params"], json!({ "progressToken": 5, "progress": 1 }));
     assert_eq!(events[2]["id"], "s");
     assert_eq!(events[2]["result"]["resultType"], "complete");
+}
+
+#[tokio::test]
+async fn steps_that_nobody_reads_are_dropped_and_do_not_hold_up_their_call() {
+    let server = Server::start().await;
+    let params = json!({ "name": "chatty", "_meta": { "progressToken": 5 } });
+    let body = modern("c", "tools/call", params).to_string();
+    let mut stream = server.open(modern_post(&body, "tools/call", Some("chatty"))).await;
+    let told = async {
+        while server.fake.finished().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(5), told).await.expect("the call ends although nobody reads");
+    let text = read_until(&mut stream, |text| text.ends_with("0\r\n\r\n")).await;
+    assert!(text.contains(r#""id":"c","result""#), "the reply is never dropped");
+    assert!(text.matches("notifications/progress").count() < CHATTY_STEPS);
 }
 
 #[tokio::test]

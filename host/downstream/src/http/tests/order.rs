@@ -106,6 +106,20 @@ async fn types_and_methods_are_checked_leniently_but_checked() {
 }
 
 #[tokio::test]
+async fn connections_beyond_the_limit_wait_for_a_place() {
+    let server = Server::with(|options| options.max_connections = 1).await;
+    let silent = tokio::net::TcpStream::connect(server.address).await.unwrap();
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    let hello = message(1, "initialize", json!({ "protocolVersion": "2025-11-25" }));
+    let second = server.post(&hello);
+    tokio::pin!(second);
+    let early = tokio::time::timeout(std::time::Duration::from_millis(200), &mut second).await;
+    assert!(early.is_err(), "served although the only place was taken");
+    drop(silent);
+    assert_eq!(second.await.status, 200);
+}
+
+#[tokio::test]
 async fn an_address_that_others_reach_is_not_listened_on_unprotected() {
     struct Nobody;
     #[async_trait::async_trait]
