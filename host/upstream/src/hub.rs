@@ -26,6 +26,36 @@ pub(crate) struct Hub {
     modern: AtomicBool,
 }
 
+/// Which request the place of a message points at, when its id does not.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Asked {
+    /// A pipe or a standing stream.
+    Nobody,
+    /// The message is the whole response to this request.
+    Body(u64),
+    /// The message is one event of the response to this request.
+    Event(u64),
+}
+
+impl Asked {
+    /// For an error that names no request.
+    fn of_nameless(self) -> Option<u64> {
+        match self {
+            Self::Nobody => None,
+            Self::Body(id) | Self::Event(id) => Some(id),
+        }
+    }
+
+    /// For bytes that cannot be read. On an event stream they may be anything (HT-05), and the
+    /// reply may still follow.
+    fn of_broken(self) -> Option<u64> {
+        match self {
+            Self::Body(id) => Some(id),
+            Self::Nobody | Self::Event(_) => None,
+        }
+    }
+}
+
 impl Hub {
     pub(crate) fn new(server: &str, limits: Limits) -> Self {
         Self {
@@ -42,14 +72,13 @@ impl Hub {
         self.modern.store(modern, Ordering::Relaxed);
     }
 
-    /// Takes one JSON text. `asked` is the request whose HTTP response this is: an error without
-    /// an id, and bytes from which no id can be read, end that one. Returned are the answers to
+    /// Takes one JSON text that came at the place `asked`. Returned are the answers to
     /// the server's own requests, each one line.
-    pub(crate) fn inbound(&self, bytes: &[u8], asked: Option<u64>) -> Vec<String> {
+    pub(crate) fn inbound(&self, bytes: &[u8], asked: Asked) -> Vec<String> {
         let text = match door::scan(bytes, &self.limits.door()) {
             Ok(text) => text,
             Err(error) => {
-                self.unusable(bytes, asked, &error.to_string());
+                self.unusable(bytes, asked, &error.to_string(), Some(bytes));
                 return Vec::new();
             }
         };
@@ -59,14 +88,14 @@ impl Hub {
         for message in messages {
             match message {
                 Ok(message) => answers.extend(self.take(message, asked)),
-                Err(error) => self.unusable(bytes, asked, &error.to_string()),
+                Err(error) => self.unusable(bytes, asked, &error.to_string(), Some(bytes)),
             }
         }
         answers
     }
 
     /// A message larger than the limit was skipped; `recovered` is what its top level said.
-    pub(crate) fn too_large(&self, recovered: &Recovered, asked: Option<u64>) {
+    pub(crate) fn too_large(&self, recovered: &Recovered, asked: Asked) {
         let id = answered(recovered, asked);
         let error = RequestError::TooLarge { server: self.server.clone(), limit: self.limits.max_message };
         tracing::warn!(server = self.server, id, "{error}");
@@ -76,11 +105,11 @@ impl Hub {
     }
 
     /// A message that was not UTF-8; `text` is it with U+FFFD in place of the bad bytes.
-    pub(crate) fn not_utf8(&self, text: &str, asked: Option<u64>) {
-        self.unusable(text.as_bytes(), asked, "it is not UTF-8");
+    pub(crate) fn not_utf8(&self, text: &str, asked: Asked) {
+        self.unusable(text.as_bytes(), asked, "it is not UTF-8", None);
     }
 
-    fn take(&self, message: Message, asked: Option<u64>) -> Option<String> {
+    fn take(&self, message: Message, asked: Asked) -> Option<String> {
         match message {
             Message::Response(response) => {
                 self.response(response, asked);
@@ -94,12 +123,12 @@ impl Hub {
         }
     }
 
-    fn response(&self, response: Response, asked: Option<u64>) {
+    fn response(&self, response: Response, asked: Asked) {
         let id = match &response.id {
             Some(id) => own_id(id),
             // An error without an id answers what this response body was asked for; on a pipe
             // it can only be told apart when a single request waits.
-            None => asked.or_else(|| self.pending.only()),
+            None => asked.of_nameless().or_else(|| self.pending.only()),
         };
         let known = id.is_some_and(|id| self.pending.resolve(id, Reply::Outcome(response.outcome)));
         if !known {
@@ -151,24 +180,24 @@ impl Hub {
         Some(Message::Response(response).to_text())
     }
 
-    fn unusable(&self, bytes: &[u8], asked: Option<u64>, detail: &str) {
+    /// `raw` is what a caller may salvage parts of: the bytes as they came.
+    fn unusable(&self, bytes: &[u8], asked: Asked, detail: &str, raw: Option<&[u8]>) {
         let id = answered(&door::recover(bytes), asked);
         tracing::warn!(server = self.server, id, detail, "a message was refused");
         let error = RequestError::BadReply { server: self.server.clone(), detail: detail.to_owned() };
         if let Some(id) = id {
-            let raw = Some(bytes.to_vec());
-            self.pending.resolve(id, Reply::Unusable { error, raw });
+            self.pending.resolve(id, Reply::Unusable { error, raw: raw.map(<[u8]>::to_vec) });
         }
     }
 }
 
 /// The request that a broken message answers. A call of the server's own answers nothing, whatever
 /// its id.
-fn answered(recovered: &Recovered, asked: Option<u64>) -> Option<u64> {
+fn answered(recovered: &Recovered, asked: Asked) -> Option<u64> {
     if recovered.is_call {
         return None;
     }
-    recovered.id.as_ref().and_then(own_id).or(asked)
+    recovered.id.as_ref().and_then(own_id).or(asked.of_broken())
 }
 
 /// Toolgate's own ids are plain integers; a text that looks like one is another id (PR-11).

@@ -25,7 +25,7 @@ use toolgate_wire::line::{Line, LineDecoder};
 use self::process::Recipe;
 pub(crate) use self::tail::Tail;
 use crate::error::{ConnectError, RequestError, quote};
-use crate::hub::Hub;
+use crate::hub::{Asked, Hub};
 use crate::pending::Shared;
 use crate::spec::{ServerSpec, TransportSpec};
 use crate::sys;
@@ -200,7 +200,7 @@ fn inbound(hub: &Hub, tail: &Tail, line: Line) -> Vec<String> {
     match line {
         Line::Text(bytes) => {
             if matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'[')) {
-                return hub.inbound(&bytes, None);
+                return hub.inbound(&bytes, Asked::Nobody);
             }
             // ST-01: a banner or a debug line is for the log, never for the parser.
             tracing::info!(
@@ -211,7 +211,7 @@ fn inbound(hub: &Hub, tail: &Tail, line: Line) -> Vec<String> {
             tail.push(&bytes);
             tail.push(b"\n");
         }
-        Line::TooLong { recovered, .. } => hub.too_large(&recovered, None),
+        Line::TooLong { recovered, .. } => hub.too_large(&recovered, Asked::Nobody),
     }
     Vec::new()
 }

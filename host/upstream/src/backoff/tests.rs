@@ -29,7 +29,7 @@ fn a_long_healthy_run_starts_from_the_first_pause_again() {
     backoff.started(start);
     assert_eq!(backoff.failed(start, 0.0), Next::After(Duration::from_secs(1)));
     backoff.started(start);
-    let later = start + Duration::from_secs(3_600);
+    let later = start + Duration::from_hours(1);
     assert_eq!(backoff.failed(later, 0.0), Next::After(Duration::from_secs(1)));
 }
 

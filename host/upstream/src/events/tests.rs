@@ -4,7 +4,7 @@ fn notification(method: &str) -> Notification {
     Notification { method: method.to_owned(), params: None }
 }
 
-/// PR-20: two hundred list_changed notifications are one or two events, and the reader never waits.
+/// PR-20: two hundred `list_changed` notifications are one or two events, and the reader never waits.
 #[tokio::test]
 async fn a_storm_of_list_changed_is_one_event() {
     let (out, mut events) = mpsc::channel(1);

@@ -13,6 +13,7 @@ use super::Core;
 use super::post::chain;
 use super::session::Session;
 use crate::error::{RequestError, quote};
+use crate::hub::Asked;
 use crate::pending::Shared;
 
 /// How long a stream may go on after the reply before its connection is given up; most servers
@@ -87,12 +88,12 @@ impl Core {
             let Some(chunk) = chunk else { break };
             shared.touch();
             if body.len() + chunk.len() > max {
-                self.hub.too_large(&Recovered::default(), Some(id));
+                self.hub.too_large(&Recovered::default(), Asked::Body(id));
                 return Ok(());
             }
             body.extend_from_slice(&chunk);
         }
-        let answers = self.hub.inbound(&body, Some(id));
+        let answers = self.hub.inbound(&body, Asked::Body(id));
         self.send_answers(answers);
         Ok(())
     }
@@ -138,7 +139,7 @@ impl Core {
                 shared.touch();
             }
             for item in decoder.push(&chunk) {
-                self.event(item, reader.map(|(id, _)| id));
+                self.event(item, reader.map_or(Asked::Nobody, |(id, _)| Asked::Event(id)));
             }
             mark.note(&decoder);
             if let Some((id, _)) = reader
@@ -150,7 +151,7 @@ impl Core {
         }
     }
 
-    fn event(self: &Arc<Self>, item: SseItem, asked: Option<u64>) {
+    fn event(self: &Arc<Self>, item: SseItem, asked: Asked) {
         match item {
             SseItem::TooLong { recovered } => self.hub.too_large(&recovered, asked),
             SseItem::Event(event) if !event.is_message() || !is_message(&event.data) => {

@@ -31,7 +31,7 @@ pub(super) struct Session {
     pub(super) version: Option<String>,
     /// Counts the renewals.
     pub(super) generation: u64,
-    initialize_params: Option<String>,
+    initialize_params: Option<Arc<str>>,
 }
 
 impl SessionCell {
@@ -46,7 +46,7 @@ impl SessionCell {
     pub(super) fn established(&self, version: &str, initialize_params: &str) {
         let mut state = self.lock();
         state.version = Some(version.to_owned());
-        state.initialize_params = Some(initialize_params.to_owned());
+        state.initialize_params = Some(initialize_params.into());
     }
 
     /// The id that came with the reply to `initialize`.
@@ -94,7 +94,7 @@ impl Core {
             return Err(self.not_renewed("there was no handshake"));
         };
         self.session.forget();
-        match self.initialize_again(params).await {
+        match self.initialize_again(&params).await {
             Ok(version) => self.session.renewed(version),
             Err(error) => {
                 // The next request tries again.
@@ -108,9 +108,9 @@ impl Core {
         Ok(())
     }
 
-    async fn initialize_again(self: &Arc<Self>, params: String) -> Result<String, RequestError> {
+    async fn initialize_again(self: &Arc<Self>, params: &str) -> Result<String, RequestError> {
         let params: Box<RawValue> =
-            edit::raw(params).map_err(|error| self.not_renewed(&error.to_string()))?;
+            edit::raw(params.to_owned()).map_err(|error| self.not_renewed(&error.to_string()))?;
         let mut ticket = self.hub.pending.open(None)?;
         let out = Outgoing::new(ticket.id, "initialize", params, None);
         let session = self.session.snapshot();

@@ -10,6 +10,7 @@ use toolgate_wire::{Id, Message, Outcome, codes, door};
 use super::session::Session;
 use super::{Core, retry_after};
 use crate::error::{RequestError, quote};
+use crate::hub::Asked;
 use crate::link::Outgoing;
 use crate::pending::Shared;
 
@@ -81,14 +82,14 @@ impl Core {
             401 | 403 => Err(refused),
             404 if in_session && !self.is_unknown_method(&body, out.id) => Ok(Verdict::SessionLost(refused)),
             400..=499 if self.is_answer(&body, out.id, true) => {
-                self.hub.inbound(&body, Some(out.id));
+                self.hub.inbound(&body, Asked::Body(out.id));
                 Ok(Verdict::Done)
             }
             400..=499 => Err(refused),
             // A failing proxy or server says nothing about the era, and may have begun the work;
             // an error of the server's own, under our id, is its answer all the same.
             _ if out.method != "server/discover" && self.is_answer(&body, out.id, false) => {
-                self.hub.inbound(&body, Some(out.id));
+                self.hub.inbound(&body, Asked::Body(out.id));
                 Ok(Verdict::Done)
             }
             _ => Err(RequestError::MayHaveRun {
