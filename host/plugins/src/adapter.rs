@@ -4,6 +4,7 @@
 //! any fault, since its memory may then be in any state. At most [`MAX_LIVE`] run at a time, and
 //! at most [`MAX_WARM`] wait. A fault fails the call: nothing passes unadapted (design.md 4).
 
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use toolgate_signing::Digest;
@@ -223,4 +224,10 @@ impl Adapter {
 
 fn does_not_fit(detail: String) -> LoadErrorKind {
     LoadErrorKind::DoesNotFit { contract: contract::VERSION, detail }
+}
+
+impl fmt::Debug for Adapter {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Adapter").field("identity", &self.identity).finish_non_exhaustive()
+    }
 }

@@ -47,6 +47,7 @@ impl Default for Admission {
 }
 
 /// A loaded plugin.
+#[derive(Debug)]
 pub enum Plugin {
     /// It judges.
     Policy(Policy),

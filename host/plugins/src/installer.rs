@@ -5,6 +5,8 @@
 
 mod plan;
 
+use std::fmt;
+
 use toolgate_signing::Digest;
 use wasmtime::component::ComponentExportIndex;
 
@@ -98,5 +100,11 @@ impl Installer {
             let (kind, message) = answers::error(&error);
             InstallerError::Answer { plugin: self.name().to_owned(), kind, message }
         })
+    }
+}
+
+impl fmt::Debug for Installer {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Installer").field("identity", &self.identity).finish_non_exhaustive()
     }
 }

@@ -50,6 +50,8 @@ mod sys;
 mod text;
 
 #[cfg(test)]
+extern crate self as toolgate_plugins;
+#[cfg(test)]
 mod tests;
 
 pub use adapter::Adapter;

@@ -5,6 +5,7 @@
 //! stack of at least 1 MiB. Whatever goes wrong comes back as a denial that carries its fault.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use toolgate_signing::Digest;
@@ -187,5 +188,11 @@ impl Policy {
         tracing::warn!(plugin = self.name(), code = fault.kind.code(), %fault, "a policy failed, so it denies");
         self.strikes.failed(&fault);
         answers::denial(fault)
+    }
+}
+
+impl fmt::Debug for Policy {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Policy").field("identity", &self.identity).finish_non_exhaustive()
     }
 }

@@ -20,9 +20,10 @@ pub struct PluginSet {
 }
 
 impl PluginSet {
-    /// A set without plugins.
-    pub fn new() -> Self {
-        Self::default()
+    /// A set of policies and fallbacks in order, without adapters.
+    pub fn new(policies: Vec<Policy>, fallbacks: Vec<Policy>) -> Self {
+        let shared = |list: Vec<Policy>| list.into_iter().map(Arc::new).collect();
+        Self { policies: shared(policies), fallbacks: shared(fallbacks), adapters: BTreeMap::new() }
     }
 
     /// Adds a policy after those that are there.

@@ -1,1 +1,10 @@
-//! Tests.
+//! Plugins from end to end: signed, checked, compiled, linked, asked. The guests are written in
+//! WebAssembly text, so that no guest toolchain is needed.
+
+mod adapters;
+mod guests;
+mod installers;
+mod limits;
+mod loading;
+mod native_code;
+mod policies;
