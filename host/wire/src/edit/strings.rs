@@ -46,11 +46,12 @@ pub fn map_strings(document: &str, change: &dyn Fn(&str) -> Option<String>) -> R
 fn check_keys(document: &str) -> Result<(), EditError> {
     // Size and depth are not this function's business: they are what they were.
     let limits = Limits { max_message: document.len(), max_depth: usize::MAX };
-    match door::scan(document.as_bytes(), &limits).map_err(|error| (error.kind, error.pointer, error.offset))
-    {
-        Err((DoorErrorKind::DuplicateKey(_), pointer, _)) => Err(EditError::KeysMeet(pointer)),
-        Err((DoorErrorKind::Syntax, _, offset)) => Err(EditError::Malformed { offset }),
-        _ => Ok(()),
+    match door::scan(document.as_bytes(), &limits) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(match error.kind {
+            DoorErrorKind::DuplicateKey(_) => EditError::KeysMeet(error.pointer),
+            _ => EditError::Malformed { offset: error.offset },
+        }),
     }
 }
 

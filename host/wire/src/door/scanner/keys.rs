@@ -24,6 +24,15 @@ impl Key {
     pub(super) fn offset(self) -> usize {
         self.offset as usize
     }
+
+    fn length(self) -> u32 {
+        self.end - self.start
+    }
+
+    fn bytes<'t>(self, text: &'t [u8], buffer: &'t [u8]) -> &'t [u8] {
+        let source = if self.unescaped { buffer } else { text };
+        source.get(self.start as usize..self.end as usize).unwrap_or_default()
+    }
 }
 
 /// What was held at a moment, to be released to.
@@ -62,7 +71,8 @@ impl<'a> Keys<'a> {
 
     /// The key's text, unescaped.
     pub(super) fn text(&self, key: Key) -> &str {
-        text_of(self.text, &self.buffer, key)
+        let source = if key.unescaped { &self.buffer } else { self.text };
+        source.get(key.start as usize..key.end as usize).unwrap_or_default()
     }
 
     /// The last key of the container opened at `from`, whose innermost open child was opened at `inner`.
@@ -75,20 +85,24 @@ impl<'a> Keys<'a> {
     pub(super) fn duplicates(&mut self, from: Mark) -> Vec<Key> {
         let Self { text, held, buffer } = self;
         let Some(own) = held.get_mut(from.keys as usize..) else { return Vec::new() };
-        let read = |key: &Key| text_of(text, buffer, *key);
+        let (text, buffer) = (text.as_bytes(), buffer.as_bytes());
+        // Lengths differ more often than not, and comparing them reads nothing of the message.
+        let order = |a: Key, b: Key| {
+            a.length().cmp(&b.length()).then_with(|| a.bytes(text, buffer).cmp(b.bytes(text, buffer)))
+        };
         let mut found = Vec::new();
         if own.len() <= FEW {
             for (position, key) in own.iter().enumerate() {
-                if own.iter().take(position).any(|earlier| read(earlier) == read(key)) {
+                if own.iter().take(position).any(|earlier| order(*earlier, *key).is_eq()) {
                     found.push(*key);
                 }
             }
             return found;
         }
-        own.sort_unstable_by(|a, b| read(a).cmp(read(b)).then(a.offset.cmp(&b.offset)));
+        own.sort_unstable_by(|a, b| order(*a, *b).then(a.offset.cmp(&b.offset)));
         for pair in own.windows(2) {
             if let [first, second] = pair
-                && read(first) == read(second)
+                && order(*first, *second).is_eq()
             {
                 found.push(*second);
             }
@@ -110,11 +124,6 @@ pub(super) fn shorten(key: &str) -> String {
         Some(head) if cut < key.len() => format!("{head}…"),
         _ => key.to_owned(),
     }
-}
-
-fn text_of<'t>(text: &'t str, buffer: &'t str, key: Key) -> &'t str {
-    let source = if key.unescaped { buffer } else { text };
-    source.get(key.start as usize..key.end as usize).unwrap_or_default()
 }
 
 /// Offsets fit 32 bits: the door has refused longer messages, and an unescaped key is no longer than its source.

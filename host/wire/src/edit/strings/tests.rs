@@ -30,6 +30,18 @@ fn a_string_without_an_end_is_an_error() {
     }
 }
 
+/// Every string of a document in the order of the text, found by walking.
+fn strings(json: &str, out: &mut Vec<String>) {
+    out.extend(crate::edit::string(json));
+    for (key, value) in crate::edit::members(json).unwrap_or_default() {
+        out.push(key);
+        strings(value, out);
+    }
+    for value in crate::edit::elements(json).unwrap_or_default() {
+        strings(value, out);
+    }
+}
+
 proptest! {
     #![proptest_config(config())]
 
@@ -42,16 +54,6 @@ proptest! {
     fn every_string_is_seen_unescaped(json in json_text()) {
         let seen = std::cell::RefCell::new(Vec::new());
         map_strings(&json, &|text| { seen.borrow_mut().push(text.to_owned()); None }).unwrap();
-        fn strings(json: &str, out: &mut Vec<String>) {
-            out.extend(crate::edit::string(json));
-            for (key, value) in crate::edit::members(json).unwrap_or_default() {
-                out.push(key);
-                strings(value, out);
-            }
-            for value in crate::edit::elements(json).unwrap_or_default() {
-                strings(value, out);
-            }
-        }
         let mut expected = Vec::new();
         strings(&json, &mut expected);
         prop_assert_eq!(seen.into_inner(), expected);
