@@ -21,6 +21,8 @@ mod paths;
 pub mod state;
 mod store;
 mod sys;
+#[cfg(test)]
+mod testing;
 
 pub use audit::event::Event;
 pub use audit::filter::{Filter, MAX_ROWS, SelectOutcome};

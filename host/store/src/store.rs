@@ -185,3 +185,6 @@ impl std::fmt::Debug for Store {
         formatter.debug_struct("Store").field("data_dir", &self.data_dir).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -249,4 +249,4 @@ fn insert(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

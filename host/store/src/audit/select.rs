@@ -148,10 +148,10 @@ fn restrict(database: &mut Database, bounds: &Bounds) -> Result<(), StoreError> 
 fn authorize(context: AuthContext<'_>) -> Authorization {
     let allowed = match context.action {
         AuthAction::Select => true,
-        // The database is part of the check: a temporary table of the same name is another one.
-        // A table that is only counted has no column name.
+        // The database is part of the check: a temporary table of the same name is another one. For
+        // a table that is only counted SQLite names neither column nor database.
         AuthAction::Read { table_name, .. } => {
-            table_name.eq_ignore_ascii_case(TABLE) && context.database_name == Some("main")
+            table_name.eq_ignore_ascii_case(TABLE) && matches!(context.database_name, Some("main") | None)
         }
         AuthAction::Function { function_name } => {
             FUNCTIONS.iter().any(|name| name.eq_ignore_ascii_case(function_name))

@@ -1,1 +1,126 @@
-//! placeholder
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::audit::event::Event;
+use crate::audit::log::tests::log;
+use crate::audit::row::AuditRow;
+use crate::audit::writer::Writer;
+use crate::testing::{Bench, call, digest, run};
+use crate::{AuditReader, Filter, Store, StoreError, StoredRow};
+
+/// AUD-001: what was awaited is there, in the order it was handed over.
+#[test]
+fn an_awaited_row_is_committed_when_it_resolves() {
+    let bench = Bench::new();
+    run(async {
+        let first = bench.store().append(AuditRow::called(&call(), &digest("{}"))).await.unwrap();
+        let rows = bench.store().reader().unwrap().tail(10, &Filter::default()).unwrap();
+        assert_eq!(rows.len(), 1);
+        assert_eq!((rows[0].id, rows[0].seq), (first.id, first.seq));
+        bench.store().append_detached(AuditRow::completed(&call(), false));
+        bench.store().flush().await;
+        let rows = bench.store().reader().unwrap().tail(10, &Filter::default()).unwrap();
+        let events: Vec<&str> = rows.iter().map(StoredRow::event).collect();
+        assert_eq!(events, ["mcp_called", "mcp_completed"]);
+    });
+}
+
+#[test]
+fn dropping_the_store_writes_what_waits() {
+    let mut bench = Bench::new();
+    for _ in 0..500 {
+        bench.store().append_detached(AuditRow::cancelled(&call()));
+    }
+    bench.close();
+    let report = bench.verify();
+    assert!(report.is_intact());
+    assert_eq!(report.rows, 500);
+}
+
+#[test]
+fn rows_of_many_tasks_are_committed_together_and_stay_one_chain() {
+    let bench = Bench::new();
+    let store = Arc::new(bench.another("load"));
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    let rows = 20_000usize;
+    let started = Instant::now();
+    runtime.block_on(async {
+        let mut tasks = Vec::new();
+        for _ in 0..100 {
+            let store = Arc::clone(&store);
+            tasks.push(tokio::spawn(async move {
+                for number in 0..rows / 100 {
+                    let row = AuditRow::called(&call(), &digest(&number.to_string()));
+                    store.append(row).await.unwrap();
+                }
+            }));
+        }
+        for task in tasks {
+            task.await.unwrap();
+        }
+    });
+    let spent = started.elapsed();
+    // A figure for the reader; no test fails on a time.
+    let a_second = rows as u128 * 1_000_000 / spent.as_micros().max(1);
+    println!("{rows} awaited rows in {spent:?}: {a_second} a second");
+    drop(store);
+    let report = bench.verify();
+    assert!(report.is_intact(), "{:?}", report.findings);
+    assert_eq!(report.rows, rows as u64);
+}
+
+/// FT-09: a row that cannot be written is an error to whoever waits, so that the call is refused.
+#[test]
+fn a_locked_database_refuses_the_waiting_and_keeps_the_others() {
+    let bench = Bench::new();
+    let blocker = bench.behind_its_back(crate::AUDIT_DB);
+    blocker.execute_batch("BEGIN IMMEDIATE").unwrap();
+    run(async {
+        bench.store().append_detached(AuditRow::completed(&call(), false));
+        let error = bench.store().append(AuditRow::called(&call(), &digest("{}"))).await.unwrap_err();
+        assert!(matches!(error, StoreError::NotRecorded(_)), "{error}");
+        assert!(error.to_string().contains("locked by another process"), "{error}");
+        blocker.execute_batch("ROLLBACK").unwrap();
+        // The next row that can be written takes the kept one with it.
+        bench.store().append(AuditRow::cancelled(&call())).await.unwrap();
+        bench.store().flush().await;
+    });
+    let rows = bench.store().reader().unwrap().tail(10, &Filter::default()).unwrap();
+    let mut events: Vec<&str> = rows.iter().map(StoredRow::event).collect();
+    events.sort_unstable();
+    assert_eq!(events, ["mcp_cancelled", "mcp_completed"], "the refused row is not there");
+    assert!(bench.verify().is_intact());
+}
+
+#[test]
+fn a_full_disk_refuses_the_call_and_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = log(dir.path(), "gateway");
+    log.limit_pages(9);
+    let writer = Writer::with(log).unwrap();
+    let error = run(async {
+        loop {
+            let row = AuditRow::new(Event::McpFailed).with("error", "x".repeat(8_000));
+            if let Err(error) = writer.append(row).await {
+                break error;
+            }
+        }
+    });
+    assert!(error.to_string().contains("full"), "{error}");
+    drop(writer);
+    assert!(Store::verify(dir.path()).unwrap().is_intact());
+}
+
+#[test]
+fn lost_rows_are_counted_in_a_row_of_their_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let writer = Writer::with(log(dir.path(), "gateway")).unwrap();
+    writer.counters.lost.fetch_add(3, std::sync::atomic::Ordering::Relaxed);
+    run(async {
+        writer.append(AuditRow::cancelled(&call())).await.unwrap();
+        writer.flush().await;
+    });
+    let rows = AuditReader::open(dir.path()).unwrap().tail(5, &Filter::default()).unwrap();
+    let gap = rows.iter().find(|row| row.event() == "audit_gap").unwrap();
+    assert_eq!(gap.details["lost"], 3);
+}

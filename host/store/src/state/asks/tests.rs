@@ -1,1 +1,181 @@
-//! placeholder
+use std::time::Duration;
+
+use crate::testing::{Bench, digest};
+use crate::{AskAbout, AskBinding, AskState, STATE_DB, StoreError};
+
+const TTL: Duration = Duration::from_mins(5);
+
+fn binding(arguments: &str) -> AskBinding {
+    AskBinding {
+        caller: "default|stdio|s-1".to_owned(),
+        server_identity: digest("server"),
+        definition: digest("definition"),
+        arguments: digest(arguments),
+        plugin_set: digest("plugins"),
+    }
+}
+
+fn about() -> AskAbout {
+    AskAbout { server: "github".to_owned(), tool: "create".to_owned(), ..AskAbout::default() }
+}
+
+fn ask(bench: &Bench, arguments: &str) -> crate::Recorded {
+    bench.store().record_ask(&binding(arguments), &about(), TTL, 8).unwrap()
+}
+
+/// APR-001, FT-02: an ask opens nothing until it is granted.
+#[test]
+fn a_pending_ask_opens_nothing() {
+    let bench = Bench::new();
+    let recorded = ask(&bench, "{}");
+    assert!(recorded.is_new);
+    assert_eq!(recorded.ask.state, AskState::Pending);
+    let digits = recorded.ask.id.strip_prefix("ask_").unwrap();
+    assert!(digits.len() == 16 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()), "{digits}");
+    assert_eq!(bench.store().spend(&binding("{}")).unwrap(), None);
+    assert_eq!(bench.store().ask(&recorded.ask.id).unwrap().unwrap().state, AskState::Pending);
+}
+
+#[test]
+fn the_same_call_meets_its_open_ask() {
+    let bench = Bench::new();
+    let first = ask(&bench, "{}");
+    bench.clock.advance(1_000);
+    let again = ask(&bench, "{}");
+    assert!(!again.is_new);
+    assert_eq!(again.ask, first.ask);
+    assert_ne!(ask(&bench, "{\"a\":1}").ask.id, first.ask.id);
+}
+
+#[test]
+fn a_grant_is_spent_once() {
+    let bench = Bench::new();
+    let id = ask(&bench, "{}").ask.id;
+    bench.store().answer_ask(&id, true, "operator").unwrap();
+    let spent = bench.store().spend(&binding("{}")).unwrap().unwrap();
+    assert_eq!((spent.id.as_str(), spent.state), (id.as_str(), AskState::Spent));
+    assert_eq!(bench.store().spend(&binding("{}")).unwrap(), None);
+    let kept = bench.store().ask(&id).unwrap().unwrap();
+    assert_eq!((kept.state, kept.answered_by.as_deref()), (AskState::Spent, Some("operator")));
+    assert!(ask(&bench, "{}").is_new, "the next call asks anew");
+}
+
+#[test]
+fn of_two_processes_one_spends_the_grant() {
+    let bench = Bench::new();
+    let other = bench.another("cli");
+    for round in 0..20 {
+        let call = binding(&round.to_string());
+        let id = bench.store().record_ask(&call, &about(), TTL, 8).unwrap().ask.id;
+        other.answer_ask(&id, true, "operator").unwrap();
+        let spent = std::thread::scope(|scope| {
+            let spenders: Vec<_> =
+                [bench.store(), &other].map(|store| scope.spawn(|| store.spend(&call).unwrap())).into();
+            spenders.into_iter().filter_map(|spender| spender.join().unwrap()).count()
+        });
+        assert_eq!(spent, 1, "round {round}");
+    }
+}
+
+/// SE-14 for grants: any difference in the binding is another call.
+#[test]
+fn a_grant_opens_no_other_call() {
+    let bench = Bench::new();
+    let id = ask(&bench, "{}").ask.id;
+    bench.store().answer_ask(&id, true, "operator").unwrap();
+    let granted = binding("{}");
+    let others = [
+        AskBinding { caller: "default|token:tok_1|s-1".to_owned(), ..granted.clone() },
+        AskBinding { server_identity: digest("other"), ..granted.clone() },
+        AskBinding { definition: digest("other"), ..granted.clone() },
+        AskBinding { arguments: digest("other"), ..granted.clone() },
+        AskBinding { plugin_set: digest("other"), ..granted.clone() },
+    ];
+    for other in others {
+        assert_eq!(bench.store().spend(&other).unwrap(), None, "{other:?}");
+    }
+    assert!(bench.store().spend(&granted).unwrap().is_some());
+}
+
+#[test]
+fn a_denied_ask_opens_nothing_and_is_answered_once() {
+    let bench = Bench::new();
+    let id = ask(&bench, "{}").ask.id;
+    assert_eq!(bench.store().answer_ask(&id, false, "operator").unwrap().state, AskState::Denied);
+    assert_eq!(bench.store().spend(&binding("{}")).unwrap(), None);
+    let error = bench.store().answer_ask(&id, true, "operator").unwrap_err();
+    assert!(matches!(&error, StoreError::AskClosed { state, .. } if state == "denied"), "{error}");
+    assert!(matches!(bench.store().answer_ask("ask_0", true, "x"), Err(StoreError::AskClosed { .. })));
+}
+
+/// APR-006, APR-007, AUD-019: an ask and a grant end by the clock, and the end is told once.
+#[test]
+fn an_expired_grant_opens_nothing_and_is_reported_once() {
+    let bench = Bench::new();
+    let granted = ask(&bench, "{}").ask.id;
+    let pending = ask(&bench, "[]").ask.id;
+    bench.store().answer_ask(&granted, true, "operator").unwrap();
+    bench.clock.advance(299_999);
+    assert!(bench.store().take_expired_asks().unwrap().is_empty());
+    bench.clock.advance(1);
+    assert_eq!(bench.store().spend(&binding("{}")).unwrap(), None);
+    assert_eq!(bench.store().ask(&pending).unwrap().unwrap().state, AskState::Expired);
+    assert!(bench.store().answer_ask(&pending, true, "late").is_err());
+    let mut expired: Vec<String> =
+        bench.store().take_expired_asks().unwrap().into_iter().map(|ask| ask.id).collect();
+    expired.sort();
+    let mut expected = vec![granted, pending];
+    expected.sort();
+    assert_eq!(expired, expected);
+    assert!(bench.store().take_expired_asks().unwrap().is_empty());
+    assert!(ask(&bench, "{}").is_new);
+}
+
+#[test]
+fn a_caller_has_at_most_eight_pending_asks() {
+    let bench = Bench::new();
+    for number in 0..8 {
+        ask(&bench, &number.to_string());
+    }
+    let ninth = bench.store().record_ask(&binding("9"), &about(), TTL, 8);
+    let error = ninth.unwrap_err();
+    assert!(matches!(error, StoreError::TooManyAsks { pending: 8, limit: 8 }), "{error}");
+    assert!(error.to_string().contains("limit 8"), "{error}");
+    assert!(!ask(&bench, "3").is_new, "an open one is met all the same");
+    let stranger = AskBinding { caller: "guest|stdio|s-2".to_owned(), ..binding("9") };
+    bench.store().record_ask(&stranger, &about(), TTL, 8).unwrap();
+    bench.clock.advance(300_000);
+    assert!(ask(&bench, "9").is_new, "expired ones take no place");
+}
+
+#[test]
+fn an_expiry_moved_by_hand_opens_nothing() {
+    let bench = Bench::new();
+    let id = ask(&bench, "{}").ask.id;
+    bench.store().answer_ask(&id, true, "operator").unwrap();
+    bench
+        .behind_its_back(STATE_DB)
+        .execute_batch("UPDATE asks SET expires_at_ms = expires_at_ms + 1000000000")
+        .unwrap();
+    assert_eq!(bench.store().spend(&binding("{}")).unwrap(), None);
+}
+
+#[test]
+fn a_row_that_cannot_be_read_is_an_error() {
+    let bench = Bench::new();
+    let id = ask(&bench, "{}").ask.id;
+    bench.store().answer_ask(&id, true, "operator").unwrap();
+    bench.behind_its_back(STATE_DB).execute_batch("UPDATE asks SET definition = 'x'").unwrap();
+    assert!(matches!(bench.store().spend(&binding("{}")), Err(StoreError::Damaged { .. })));
+}
+
+#[test]
+fn what_is_shown_is_bounded_and_listed_by_state() {
+    let bench = Bench::new();
+    let long = AskAbout { arguments: "ä".repeat(100_000), ..about() };
+    let recorded = bench.store().record_ask(&binding("{}"), &long, TTL, 8).unwrap();
+    assert!(recorded.ask.about.arguments.len() < 4_200);
+    assert_eq!(bench.store().asks(None).unwrap().len(), 1);
+    assert_eq!(bench.store().asks(Some(AskState::Pending)).unwrap()[0].id, recorded.ask.id);
+    assert!(bench.store().asks(Some(AskState::Granted)).unwrap().is_empty());
+}
