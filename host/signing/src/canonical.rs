@@ -9,16 +9,17 @@
 //! 1. A number without fraction and exponent keeps its text; `-0` becomes `0`.
 //! 2. Any other number that is zero becomes `0`.
 //! 3. Any other number that a double *holds* is printed as ECMAScript prints that double, so that
-//!    `1.0`, `1e0` and `1` agree. A double holds a decimal number if it is the nearest double and
-//!    the shortest digits that identify it are that number; or if it is a normal double, the
-//!    number has 16 or 17 significant digits, and the double rounded to that many digits is that
-//!    number (printers that always write 17 digits make those).
-//! 4. Every other number (too large, too small, too many digits) keeps its text.
+//!    `1.0`, `1e0` and `1` agree. The nearest double holds a number if the shortest digits that
+//!    identify the double are the number; or if the number is no integer and has at most 17
+//!    significant digits, and the double is normal and below 2^53 (that is how printers write
+//!    fractions).
+//! 4. Every other number (too large, too small, too many digits, an integer beyond 2^53 between two
+//!    doubles) keeps its text.
 //!
-//! Two numbers with one canonical text are therefore the same decimal, or spellings of up to 17 digits
+//! Two numbers with one canonical text are therefore the same decimal, or fractions of 16 or 17 digits
 //! that every reader of doubles takes for the same double. Two spellings of one value outside the
-//! doubles (`1e400`, `10e399`) are told apart: a digest may see a change where there is none, never
-//! the reverse.
+//! doubles (`1e400`, `10e399`), or of a large integer with and without exponent, may be told apart: a
+//! digest may see a change where there is none, never the reverse.
 //!
 //! # Threat
 //! A document that two readers read differently: duplicate keys and lone surrogates are refused, as
@@ -66,6 +67,18 @@ pub enum CanonicalError {
         /// Where the first one too deep begins.
         offset: usize,
     },
+}
+
+impl CanonicalError {
+    /// A stable word for the reason, as the published vectors have it.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Syntax { .. } => "syntax",
+            Self::DuplicateKey { .. } => "duplicate-key",
+            Self::LoneSurrogate { .. } => "lone-surrogate",
+            Self::TooDeep { .. } => "too-deep",
+        }
+    }
 }
 
 /// The canonical form of `json`. Equal values have equal canonical forms, whatever the order of

@@ -10,7 +10,7 @@ use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::Deserialize;
 
-use crate::canonical;
+use crate::canonical::{self, Node};
 use crate::verify::VerifyError;
 
 /// Most bytes of an envelope.
@@ -24,6 +24,9 @@ pub const MAX_SIGNATURES: usize = 16;
 
 /// The only payload type that is accepted: an in-toto statement as JSON.
 pub const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
+
+/// Where an envelope has objects.
+const OBJECTS: [&[&str]; 2] = [&[], &["signatures", "*"]];
 
 /// The bytes that are signed (DSSE v1 protocol, "PAE"): type and body with their lengths, so that no
 /// other pair of type and body gives the same bytes.
@@ -64,7 +67,7 @@ impl Envelope {
             return Err(VerifyError::TooLarge { what: "envelope", bytes: bytes.len(), limit: MAX_ENVELOPE });
         }
         let text = std::str::from_utf8(bytes).map_err(|_| VerifyError::NotUtf8 { what: "envelope" })?;
-        check_json("envelope", text)?;
+        check_json("envelope", text, &OBJECTS)?;
         let written: Written =
             serde_json::from_str(text).map_err(|error| VerifyError::malformed("envelope", &error))?;
         if written.payload_type != PAYLOAD_TYPE {
@@ -90,14 +93,39 @@ impl Envelope {
     }
 }
 
-/// Refuses what two readers of JSON could read differently.
-pub(crate) fn check_json(what: &'static str, text: &str) -> Result<(), VerifyError> {
-    match canonical::parse(text) {
-        Ok(_) => Ok(()),
+/// Refuses what two readers of JSON could read differently, and an array where an object belongs: serde
+/// would take its elements for members in the order in which a Rust struct happens to have them.
+///
+/// `objects` are paths of member names; `*` stands for every element or member.
+pub(crate) fn check_json(what: &'static str, text: &str, objects: &[&[&str]]) -> Result<(), VerifyError> {
+    let node = match canonical::parse(text) {
+        Ok(node) => node,
         Err(canonical::CanonicalError::DuplicateKey { key, .. }) => {
-            Err(VerifyError::DuplicateKey { what, key })
+            return Err(VerifyError::DuplicateKey { what, key });
         }
-        Err(error) => Err(VerifyError::Malformed { what, detail: error.to_string() }),
+        Err(error) => return Err(VerifyError::Malformed { what, detail: error.to_string() }),
+    };
+    match objects.iter().find(|path| !are_objects(&node, path)) {
+        Some(path) => {
+            Err(VerifyError::Malformed { what, detail: format!("/{} must be an object", path.join("/")) })
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether everything at the path is an object. What is not there is not judged: a missing member has an
+/// error of its own.
+fn are_objects(node: &Node, path: &[&str]) -> bool {
+    match (path, node) {
+        ([], node) => matches!(node, Node::Object(_)),
+        (["*", rest @ ..], Node::Array(elements)) => {
+            elements.iter().all(|element| are_objects(element, rest))
+        }
+        ([name, rest @ ..], Node::Object(members)) => {
+            let mut there = members.iter().filter(|(member, _)| *name == "*" || member == name);
+            there.all(|(_, value)| are_objects(value, rest))
+        }
+        _ => true,
     }
 }
 

@@ -46,6 +46,21 @@ pub enum KeyError {
     Seed,
 }
 
+impl KeyError {
+    /// A stable word for the reason, as the published vectors have it.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Scheme => "scheme",
+            Self::Base64 => "base64",
+            Self::Length(_) => "length",
+            Self::NotAPoint => "not-a-point",
+            Self::NonCanonical => "non-canonical",
+            Self::Weak => "weak",
+            Self::Seed => "seed",
+        }
+    }
+}
+
 /// The name of a key: lowercase hex of sha256 over a domain and the key. A name is a hint and proves nothing.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]

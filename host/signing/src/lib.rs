@@ -34,6 +34,8 @@ mod key;
 mod release;
 #[cfg(any(test, feature = "sign"))]
 mod sign;
+#[cfg(test)]
+mod vectors;
 mod verify;
 
 pub use canonical::{CanonicalError, MAX_DEPTH, canonical_json};

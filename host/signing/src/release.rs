@@ -218,4 +218,4 @@ pub(crate) struct SubjectDigest {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

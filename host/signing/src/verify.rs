@@ -162,6 +162,30 @@ pub enum VerifyError {
 }
 
 impl VerifyError {
+    /// A stable word for the reason, as the published vectors have it.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::TooLarge { .. } => "too-large",
+            Self::NotUtf8 { .. } => "not-utf8",
+            Self::DuplicateKey { .. } => "duplicate-key",
+            Self::Malformed { .. } => "malformed",
+            Self::Base64 { .. } => "base64",
+            Self::PayloadType { .. } => "payload-type",
+            Self::NoSignature => "no-signature",
+            Self::TooManySignatures { .. } => "too-many-signatures",
+            Self::NoRule { .. } => "no-rule",
+            Self::Rule { .. } => "rule",
+            Self::Signature { .. } => "signature",
+            Self::StatementType { .. } => "statement-type",
+            Self::Subjects { .. } => "subjects",
+            Self::SubjectDigest => "subject-digest",
+            Self::Name { .. } => "name",
+            Self::Version { .. } => "version",
+            Self::Field { .. } => "field",
+            Self::Component { .. } => "component",
+        }
+    }
+
     pub(crate) fn malformed(what: &'static str, error: &serde_json::Error) -> Self {
         Self::Malformed { what, detail: shown(&error.to_string()).to_string() }
     }
@@ -289,10 +313,21 @@ fn check_threshold(
     Ok(signers)
 }
 
+/// Where a statement has objects.
+const OBJECTS: [&[&str]; 7] = [
+    &[],
+    &["subject", "*"],
+    &["subject", "*", "digest"],
+    &["predicate"],
+    &["predicate", "limits"],
+    &["predicate", "capabilities"],
+    &["predicate", "capabilities", "*", "*"],
+];
+
 /// Reads the statement strictly: no duplicate key, no unknown member, every type and value as it must be.
 fn read_statement(payload: &[u8]) -> Result<(Release, Digest), VerifyError> {
     let text = std::str::from_utf8(payload).map_err(|_| VerifyError::NotUtf8 { what: "statement" })?;
-    check_json("statement", text)?;
+    check_json("statement", text, &OBJECTS)?;
     let statement: Statement<serde_json::Value> =
         serde_json::from_str(text).map_err(|error| VerifyError::malformed("statement", &error))?;
     // The types come first: a statement of another version is that, and not malformed.

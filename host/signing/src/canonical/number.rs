@@ -2,6 +2,12 @@
 
 use std::cmp::Ordering;
 
+/// Most significant digits that printers of doubles write; seventeen always identify one.
+const MAX_SPELLED: usize = 17;
+
+/// 2^53, from where on doubles have no fractions.
+const MAX_FRACTION: f64 = 9_007_199_254_740_992.0;
+
 /// The canonical text of a valid JSON number.
 pub(super) fn canonical(literal: &str) -> String {
     if !literal.contains(['.', 'e', 'E']) {
@@ -23,12 +29,9 @@ fn held(literal: &str, decimal: &Decimal) -> Option<String> {
     }
     // `{:e}` prints the shortest digits that identify the double, the nearest of them.
     let shortest = Decimal::read(&format!("{double:e}"))?;
-    let digits = decimal.digits.len();
-    let spelled_out = || {
-        let rounded = format!("{double:.*e}", digits.saturating_sub(1));
-        double.is_normal() && matches!(digits, 16 | 17) && Decimal::read(&rounded).as_ref() == Some(decimal)
-    };
-    (shortest == *decimal || spelled_out()).then(|| shortest.to_ecmascript())
+    let fraction = !decimal.is_integer() && double.abs() < MAX_FRACTION;
+    let spelled_out = double.is_normal() && fraction && decimal.digits.len() <= MAX_SPELLED;
+    (shortest == *decimal || spelled_out).then(|| shortest.to_ecmascript())
 }
 
 /// A decimal number: `0.digits` times ten to the `point`, negated or not. No zero at either end of the
@@ -59,6 +62,10 @@ impl Decimal {
         let shift = i64::try_from(whole.len()).ok()? - i64::try_from(leading).ok()?;
         let point = exponent.parse::<i64>().ok()?.checked_add(shift)?;
         Some(Self { negative, digits, point })
+    }
+
+    fn is_integer(&self) -> bool {
+        i64::try_from(self.digits.len()).is_ok_and(|count| self.point >= count)
     }
 
     /// `Number::toString` of ECMAScript (ECMA-262, section 6.1.6.1.20), which RFC 8785 takes over.

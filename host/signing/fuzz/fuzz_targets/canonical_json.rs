@@ -1,0 +1,7 @@
+//! Canonical JSON of any bytes.
+#![no_main]
+
+#[path = "../checks.rs"]
+mod checks;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| checks::canonical_json(bytes));

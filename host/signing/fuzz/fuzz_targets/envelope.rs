@@ -1,0 +1,7 @@
+//! Verification of any bytes.
+#![no_main]
+
+#[path = "../checks.rs"]
+mod checks;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| checks::envelope(bytes));
