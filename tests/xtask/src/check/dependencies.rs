@@ -80,6 +80,8 @@ mod tests {
     fn a_star_covers_the_family_and_a_plain_name_only_itself() {
         assert!(banned("aws-lc-rs").is_some() && banned("openssl-sys").is_some());
         assert!(banned("native-tls").is_some());
-        assert!(banned("openssl-probe").is_none() && banned("rustls").is_none() && banned("openssh").is_none());
+        assert!(
+            banned("openssl-probe").is_none() && banned("rustls").is_none() && banned("openssh").is_none()
+        );
     }
 }

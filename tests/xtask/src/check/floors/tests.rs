@@ -38,6 +38,12 @@ fn an_arrow_up_or_sideways_is_found_even_for_tests() {
 }
 
 #[test]
+fn tests_may_use_the_harness_and_the_product_may_not() {
+    assert!(of_package(&package("toolgate-cli", "toolgate-e2e", Some("dev"))).is_empty());
+    assert_eq!(of_package(&package("toolgate-cli", "toolgate-e2e", None)).len(), 1);
+}
+
+#[test]
 fn a_crate_without_a_floor_is_found() {
     assert_eq!(of_package(&package("toolgate-attic", "toolgate-base", None)).len(), 1);
 }
