@@ -1,3 +1,67 @@
-//! The toolgate binary.
+//! The binary `toolgate`: reads the command line, calls the libraries, prints, and ends with a code.
+//!
+//! Contract: nothing here decides; standard output carries only what was asked for (JSON stays
+//! JSON), everything else goes to standard error. Exit codes are those of [`exit::Code`].
 
-fn main() {}
+mod args;
+mod commands;
+mod context;
+mod demo;
+mod exit;
+mod output;
+mod quickstart;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Cli, Command};
+use crate::exit::Failure;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    // These two replace or serve the process itself and want no runtime of ours and no log.
+    match cli.command {
+        Command::Child(passed) => toolgate_upstream::child_main(passed.rest),
+        Command::Demo(passed) => return demo::main(&passed.rest),
+        _ => {}
+    }
+    start_log(cli.verbose);
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return Failure::failed(format!("cannot start: {error}")).report(),
+    };
+    let ended = runtime.block_on(commands::run(cli));
+    // A blocking read of standard input must not keep the process once the work is done.
+    runtime.shutdown_background();
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+/// `--help` and `--version` are no errors; everything else clap says is exit code 2.
+fn usage(error: &clap::Error) -> ExitCode {
+    let shown = error.print().is_ok();
+    if shown && !error.use_stderr() { ExitCode::SUCCESS } else { ExitCode::from(2) }
+}
+
+/// The log goes to standard error: standard output may be a protocol.
+fn start_log(verbose: u8) {
+    use tracing_subscriber::EnvFilter;
+    let default = match verbose {
+        0 => "warn",
+        1 => "info",
+        _ => "debug",
+    };
+    let filter = EnvFilter::try_from_env("TOOLGATE_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
+        .with_target(false)
+        .init();
+}

@@ -1,1 +1,20 @@
-//! End-to-end tests on the built binary.
+//! What end-to-end tests stand on: a sandbox around the built binary, and clients that speak by hand.
+//!
+//! Contract: a sandbox has a home, a configuration and a data directory of its own and passes none of
+//! the machine's environment on but `PATH`. Everything waits with a deadline; a deadline that passes
+//! is a failed test with what was received so far. Processes end with their sandbox.
+// Code for tests may fail loudly.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::missing_panics_doc)]
+
+mod http;
+mod sandbox;
+mod stdio;
+
+pub use http::{Http, Reply};
+pub use sandbox::{Run, Sandbox};
+pub use stdio::Stdio;
+
+use std::time::Duration;
+
+/// Longest wait for anything; generous, because the machine may be busy.
+pub const PATIENCE: Duration = Duration::from_secs(30);

@@ -1,0 +1,358 @@
+//! The command line, noun then verb. Help texts are written for somebody who has not read the docs.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// A gateway between AI agents and MCP servers, with signed WebAssembly policies in between.
+#[derive(Debug, Parser)]
+#[command(name = "toolgate", version, propagate_version = true, max_term_width = 100)]
+pub(crate) struct Cli {
+    /// Use this configuration file instead of looking for one.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// More lines in the log on standard error; twice for all of them.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// See what Toolgate does, on a demo server, in a directory of its own.
+    Quickstart(Quickstart),
+    /// Write a first toolgate.yaml into your configuration directory.
+    Init(Init),
+    /// Serve agents: over stdio for one client, or over HTTP for many.
+    Serve(Serve),
+    /// MCP servers: add, list, call, pin, explain.
+    #[command(subcommand)]
+    Mcp(Mcp),
+    /// Signed plugins: list, inspect, verify.
+    #[command(subcommand)]
+    Plugin(Plugin),
+    /// The audit log: tail, query, verify.
+    #[command(subcommand)]
+    Audit(Audit),
+    /// The configuration: check, show, trust.
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Tokens with which agents reach the HTTP endpoint.
+    #[command(subcommand)]
+    Token(Token),
+    /// Check this installation and say what to mend.
+    Doctor(Json),
+    /// Print the version.
+    Version(Json),
+    /// Start a server's process; used by Toolgate itself.
+    #[command(name = "__child", hide = true)]
+    Child(Passed),
+    /// The demo MCP server of quickstart; used by Toolgate itself.
+    #[command(name = "__demo", hide = true)]
+    Demo(Passed),
+}
+
+/// Arguments that are handed on untouched.
+#[derive(Debug, Args)]
+pub(crate) struct Passed {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) rest: Vec<std::ffi::OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Json {
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Quickstart {
+    /// Where to work; a new directory below the system's temporary directory by default.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Print the steps as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// Replace a file that is already there.
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Speak MCP on standard input and output, for a client that starts this program.
+    #[arg(long, conflicts_with = "listen")]
+    pub(crate) stdio: bool,
+    /// Listen for HTTP on this address, as 127.0.0.1:8848.
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Option<std::net::SocketAddr>,
+    /// As whom the agent acts, over stdio.
+    #[arg(long, value_name = "PERSONA", default_value = "default")]
+    pub(crate) persona: String,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Mcp {
+    /// Add a server: `add NAME -- COMMAND ARGS…` or `add NAME URL`.
+    Add(McpAdd),
+    /// List the configured servers, or one tool: `list SERVER.TOOL --schema`.
+    List(McpList),
+    /// Show one server's entry, secrets masked.
+    Get(McpName),
+    /// Connect to every server and show its state.
+    Status(McpStatus),
+    /// List the tools a persona sees.
+    Tools(McpTools),
+    /// Call a tool: `call SERVER.TOOL --json '{"a":1}'`.
+    Call(McpCall),
+    /// Remove a server that `mcp add` added.
+    Remove(McpName),
+    /// Say why a call would pass or not, policy by policy.
+    Explain(McpExplain),
+    /// Show a server's pins; with --accept, make what it shows now the approved surface.
+    Pin(McpPin),
+    /// Show how a server's tools differ from the approved ones.
+    Diff(McpName),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpAdd {
+    /// Name of the server.
+    pub(crate) name: String,
+    /// The URL of a remote server, or the command with its arguments after `--`.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) target: Vec<String>,
+    /// The URL of a remote server.
+    #[arg(long, conflicts_with = "target")]
+    pub(crate) url: Option<String>,
+    /// stdio or streamable-http (also: http); follows from the target when not given.
+    #[arg(short, long)]
+    pub(crate) transport: Option<String>,
+    /// Set a variable for the server's process: KEY=VALUE, or KEY alone to take it from Toolgate's.
+    #[arg(short, long = "env", value_name = "KEY[=VALUE]")]
+    pub(crate) env: Vec<String>,
+    /// Send a header to a remote server: "Name: value".
+    #[arg(short = 'H', long = "header", value_name = "HEADER")]
+    pub(crate) headers: Vec<String>,
+    /// Bind it to this persona; may be repeated.
+    #[arg(long, value_name = "PERSONA", default_value = "default")]
+    pub(crate) persona: Vec<String>,
+    /// Do not connect now; the tools are pinned at the first connection.
+    #[arg(long)]
+    pub(crate) no_probe: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpList {
+    /// One tool, as SERVER.TOOL.
+    pub(crate) selector: Option<String>,
+    /// Print that tool's input schema.
+    #[arg(long, requires = "selector")]
+    pub(crate) schema: bool,
+    /// How long to wait, in milliseconds.
+    #[arg(long, value_name = "MS")]
+    pub(crate) timeout: Option<u64>,
+    /// As whom.
+    #[arg(long, value_name = "PERSONA", default_value = "default")]
+    pub(crate) persona: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpName {
+    /// Name of the server.
+    pub(crate) name: String,
+    /// As whom.
+    #[arg(long, value_name = "PERSONA", default_value = "default")]
+    pub(crate) persona: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpStatus {
+    /// Only this server.
+    pub(crate) name: Option<String>,
+    /// As whom.
+    #[arg(long, value_name = "PERSONA", default_value = "default")]
+    pub(crate) persona: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpTools {
+    /// Only this server's.
+    pub(crate) server: Option<String>,
+    /// As whom.
+    #[arg(long, value_name = "PERSONA", default_value = "default")]
+    pub(crate) persona: String,
+    /// Print the definitions as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpCall {
+    /// The tool, as SERVER.TOOL or by the name a client sees.
+    pub(crate) tool: String,
+    /// The arguments as a JSON object; `-` reads them from standard input.
+    #[arg(long, value_name = "JSON|-", allow_hyphen_values = true)]
+    pub(crate) json: Option<String>,
+    /// How the result is printed.
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
+    pub(crate) output: String,
+    /// How long to wait, in milliseconds.
+    #[arg(long, value_name = "MS")]
+    pub(crate) timeout: Option<u64>,
+    /// As whom.
+    #[arg(long, value_name = "PERSONA", default_value = "default")]
+    pub(crate) persona: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpExplain {
+    /// The tool, as SERVER.TOOL or by the name a client sees.
+    pub(crate) tool: String,
+    /// The arguments as a JSON object; `-` reads them from standard input.
+    #[arg(long, value_name = "JSON|-", default_value = "{}", allow_hyphen_values = true)]
+    pub(crate) arguments: String,
+    /// As whom.
+    #[arg(long, value_name = "PERSONA", default_value = "default")]
+    pub(crate) persona: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpPin {
+    /// Name of the server.
+    pub(crate) name: String,
+    /// Approve what the server shows now.
+    #[arg(long)]
+    pub(crate) accept: bool,
+    /// As whom.
+    #[arg(long, value_name = "PERSONA", default_value = "default")]
+    pub(crate) persona: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Plugin {
+    /// List the plugins in force, and those that were refused.
+    List(Json),
+    /// Show what a plugin is and what it may do.
+    Inspect(PluginRef),
+    /// Check signature, digest, imports and exports, and compile it.
+    Verify(PluginRef),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PluginRef {
+    /// A name from `plugin list`, or a directory with component.wasm and release.dsse.json.
+    pub(crate) plugin: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Audit {
+    /// Print the last rows.
+    Tail(AuditTail),
+    /// Print the rows that match, or the result of one read-only SELECT.
+    Query(AuditQuery),
+    /// Check that no row was changed, removed or cut off.
+    Verify(Json),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditTail {
+    /// How many rows.
+    #[arg(short = 'n', long, default_value_t = 20)]
+    pub(crate) lines: usize,
+    /// Go on printing new rows.
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+    /// Only events that begin with this, as mcp_.
+    #[arg(long, value_name = "PREFIX")]
+    pub(crate) filter: Option<String>,
+    /// Print JSON lines.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditQuery {
+    /// One SELECT over audit_log.
+    #[arg(conflicts_with_all = ["server", "tool", "persona", "action", "since"])]
+    pub(crate) sql: Option<String>,
+    /// Only rows about this server.
+    #[arg(long)]
+    pub(crate) server: Option<String>,
+    /// Only rows about this tool (original name).
+    #[arg(long)]
+    pub(crate) tool: Option<String>,
+    /// Only rows of this persona.
+    #[arg(long)]
+    pub(crate) persona: Option<String>,
+    /// Only rows with this action, as tool.execute.
+    #[arg(long)]
+    pub(crate) action: Option<String>,
+    /// Only rows of the last so much time, as 7d, 2h, 30m.
+    #[arg(long)]
+    pub(crate) since: Option<String>,
+    /// Print JSON lines.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Read the configuration and say what is wrong with it.
+    Check(Json),
+    /// Print the merged configuration, secrets masked, with the origin of each entry.
+    Show(Json),
+    /// Print the JSON Schema of toolgate.yaml.
+    Schema,
+    /// Let the toolgate.yaml of the current directory count, as it is now.
+    Trust(ConfigTrust),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigTrust {
+    /// The file; ./toolgate.yaml by default.
+    pub(crate) file: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Token {
+    /// Make a token for a persona and print it once.
+    Issue(TokenIssue),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TokenIssue {
+    /// The persona whose token it is.
+    #[arg(long, value_name = "PERSONA", default_value = "default")]
+    pub(crate) persona: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

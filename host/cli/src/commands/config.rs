@@ -1,0 +1,58 @@
+//! `toolgate config …`: says what counts, and why.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::args::ConfigCommand;
+use crate::context;
+use crate::exit::Failure;
+use crate::output;
+
+/// Runs one verb.
+pub(crate) fn run(explicit: Option<&Path>, command: ConfigCommand) -> Result<(), Failure> {
+    match command {
+        ConfigCommand::Check(args) => check(explicit, args.json),
+        ConfigCommand::Show(args) => show(explicit, args.json),
+        ConfigCommand::Schema => output::json(&toolgate_config::Config::json_schema()),
+        ConfigCommand::Trust(args) => trust(args.file),
+    }
+}
+
+fn check(explicit: Option<&Path>, as_json: bool) -> Result<(), Failure> {
+    let config = context::config(explicit)?;
+    let notices: Vec<String> = config.warnings.iter().map(ToString::to_string).collect();
+    let file = config.path.as_ref().map(|path| path.display().to_string());
+    if as_json {
+        return output::json(&json!({
+            "file": file, "servers": config.servers.len(), "personas": config.personas.len(), "notices": notices,
+        }));
+    }
+    notices.iter().try_for_each(|notice| output::line(notice))?;
+    let file = file.unwrap_or_else(|| "no configuration file: defaults".to_owned());
+    output::line(&format!(
+        "{file}: {} servers, {} personas, {} notices",
+        config.servers.len(),
+        config.personas.len(),
+        notices.len()
+    ))
+}
+
+fn show(explicit: Option<&Path>, as_json: bool) -> Result<(), Failure> {
+    let config = context::config(explicit)?;
+    let masked = toolgate_config::masked(&config);
+    if as_json {
+        return output::json(&masked);
+    }
+    output::line(&serde_json::to_string_pretty(&masked).map_err(Failure::failed)?)
+}
+
+/// Records the digest of a file in the working directory, so that it counts as it is now.
+fn trust(file: Option<PathBuf>) -> Result<(), Failure> {
+    let file = file.unwrap_or_else(|| PathBuf::from("toolgate.yaml"));
+    let env = |name: &str| std::env::var(name).ok();
+    let user_dir = toolgate_config::user_config_dir(&env)
+        .ok_or_else(|| Failure::usage("neither XDG_CONFIG_HOME nor HOME is set, so trust has no place to be recorded"))?;
+    toolgate_config::trust::record(&user_dir, &file).map_err(context::config_failure)?;
+    output::line(&format!("trusted {} as it is now; a change has to be trusted again", file.display()))
+}

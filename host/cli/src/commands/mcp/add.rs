@@ -1,0 +1,187 @@
+//! `mcp add` and `mcp remove`: one file per server in the managed layer; the operator's own file is
+//! never touched.
+//!
+//! What READMEs print for other hosts works here: options before or after the name, a command after
+//! `--` or without it, a URL. A literal secret goes to secrets.env and is written as `${VAR}`. A
+//! server that cannot be reached is not kept.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+use toolgate_base::Secret;
+use toolgate_config::managed::{self, ManagedServer};
+use toolgate_config::{Origin, looks_like_secret, secrets};
+use toolgate_gateway::ServerState;
+
+use crate::args::{McpAdd, McpName};
+use crate::context;
+use crate::exit::{Code, Failure};
+use crate::output;
+
+/// Adds a server, connects to it, pins what it shows, and keeps it only if that worked.
+pub(crate) async fn add(explicit: Option<&Path>, args: McpAdd) -> Result<(), Failure> {
+    let config = context::config(explicit)?;
+    if config.servers.contains_key(&args.name) {
+        return Err(Failure::usage(format!("there is a server '{}' already", args.name))
+            .hint(format!("see it with `toolgate mcp get {}`, or take another name", args.name)));
+    }
+    let mut stored = Vec::new();
+    let server = entry(&args, &mut stored)?;
+    for (name, value) in &stored {
+        secrets::set(&config.config_dir, name, value).map_err(context::config_failure)?;
+        tracing::warn!("the value of {name} was put into secrets.env; the entry names it as ${{{name}}}");
+    }
+    let file = managed::write_server(&config.data_dir, &server).map_err(context::config_failure)?;
+    if args.no_probe {
+        return added(&args, &file, None);
+    }
+    match probe(explicit, &args).await {
+        Ok(tools) => added(&args, &file, Some(tools)),
+        Err(failure) => {
+            managed::remove_server(&config.data_dir, &args.name).map_err(context::config_failure)?;
+            Err(failure.hint("nothing was added; correct the command, or add it unseen with --no-probe"))
+        }
+    }
+}
+
+/// Connects once, as the first persona it is bound to.
+async fn probe(explicit: Option<&Path>, args: &McpAdd) -> Result<usize, Failure> {
+    let persona = args.persona.first().map_or(toolgate_config::DEFAULT_PERSONA, String::as_str);
+    let (gateway, mut caller) = super::open(explicit, persona)?;
+    caller.server_only = Some(args.name.clone());
+    let statuses = gateway.status(&caller, true).await;
+    gateway.shutdown().await;
+    match statuses.into_iter().find(|status| status.name == args.name) {
+        Some(status) if status.state == ServerState::Connected => Ok(status.tools.len()),
+        Some(status) => Err(Failure::failed(status.detail.unwrap_or_else(|| "it did not connect".to_owned()))),
+        None => Err(Failure::usage(format!("persona '{persona}' is not bound to '{}'", args.name))),
+    }
+}
+
+fn added(args: &McpAdd, file: &Path, tools: Option<usize>) -> Result<(), Failure> {
+    if args.json {
+        return output::json(&json!({ "server": args.name, "file": file, "tools": tools }));
+    }
+    match tools {
+        Some(tools) => output::line(&format!("added {}: {tools} tools, pinned as they are now", args.name))?,
+        None => output::line(&format!("added {} unseen; its tools are pinned at the first connection", args.name))?,
+    }
+    output::line(&format!("next: toolgate mcp tools {}", args.name))
+}
+
+/// The managed entry; literal secrets are moved to `stored`.
+fn entry(args: &McpAdd, stored: &mut Vec<(String, Secret)>) -> Result<ManagedServer, Failure> {
+    let (url, command) = target(args)?;
+    let mut server = match (url, command) {
+        (Some(url), _) => {
+            let mut server = ManagedServer::http(&args.name, url);
+            let headers = headers(args, stored)?;
+            if !headers.is_empty() {
+                server.set("headers", headers);
+            }
+            server
+        }
+        (None, Some((command, arguments))) => {
+            let mut server = ManagedServer::stdio(&args.name, command, arguments);
+            let env = variables(args, stored)?;
+            if !env.is_empty() {
+                server.set("env", env);
+            }
+            server
+        }
+        (None, None) => return Err(Failure::usage("give a command after `--`, or a URL")),
+    };
+    let personas: Vec<&str> = args.persona.iter().map(String::as_str).collect();
+    server.bind(&personas);
+    Ok(server)
+}
+
+/// A URL, or a command with its arguments.
+type Target = (Option<String>, Option<(String, Vec<String>)>);
+
+fn target(args: &McpAdd) -> Result<Target, Failure> {
+    let words: Vec<String> = args.target.iter().skip_while(|word| *word == "--").cloned().collect();
+    let is_url = |word: &str| word.starts_with("http://") || word.starts_with("https://");
+    let remote = match args.transport.as_deref() {
+        None => args.url.is_some() || words.first().is_some_and(|word| is_url(word)),
+        Some("stdio") => false,
+        Some("http" | "streamable-http" | "streamable_http") => true,
+        Some(other) => {
+            return Err(Failure::usage(format!("transport '{other}' is none of stdio, streamable-http (http)")));
+        }
+    };
+    if !remote {
+        if !args.headers.is_empty() {
+            return Err(Failure::usage("--header belongs to a remote server; this one is a command"));
+        }
+        let mut words = words.into_iter();
+        return Ok((None, words.next().map(|command| (command, words.collect()))));
+    }
+    if !args.env.is_empty() {
+        return Err(Failure::usage("--env belongs to a command; this server is remote"));
+    }
+    match (args.url.clone().or_else(|| words.first().cloned()), words.len()) {
+        (Some(url), 0 | 1) if is_url(&url) => Ok((Some(url), None)),
+        (url, _) => Err(Failure::usage(format!(
+            "a remote server has exactly one http:// or https:// URL, not '{}'",
+            url.unwrap_or_default()
+        ))),
+    }
+}
+
+fn variables(args: &McpAdd, stored: &mut Vec<(String, Secret)>) -> Result<Map<String, Value>, Failure> {
+    let mut env = Map::new();
+    for given in &args.env {
+        let value = match given.split_once('=') {
+            Some((name, value)) => (name, reference(name, name, value, stored)),
+            None => (given.as_str(), format!("${{{given}}}")),
+        };
+        if value.0.is_empty() {
+            return Err(Failure::usage(format!("--env '{given}' has no name; write KEY=VALUE")));
+        }
+        env.insert(value.0.to_owned(), json!(value.1));
+    }
+    Ok(env)
+}
+
+fn headers(args: &McpAdd, stored: &mut Vec<(String, Secret)>) -> Result<Map<String, Value>, Failure> {
+    let mut headers = Map::new();
+    for given in &args.headers {
+        let (name, value) = given
+            .split_once(':')
+            .map(|(name, value)| (name.trim(), value.trim()))
+            .filter(|(name, _)| !name.is_empty())
+            .ok_or_else(|| Failure::usage("--header must be \"Name: value\""))?;
+        let variable = format!("{}_{}", args.name, name).to_ascii_uppercase().replace(['-', '.'], "_");
+        headers.insert(name.to_owned(), json!(reference(name, &variable, value, stored)));
+    }
+    Ok(headers)
+}
+
+/// The value as the entry holds it: a literal that looks like a secret becomes a variable.
+fn reference(name: &str, variable: &str, value: &str, stored: &mut Vec<(String, Secret)>) -> String {
+    if looks_like_secret(name, value) {
+        stored.push((variable.to_owned(), Secret::new(value)));
+        return format!("${{{variable}}}");
+    }
+    value.to_owned()
+}
+
+/// Removes a server of the managed layer. Its pins stay, so that adding it again is no first use.
+pub(crate) fn remove(explicit: Option<&Path>, args: &McpName) -> Result<(), Failure> {
+    let config = context::config(explicit)?;
+    match config.servers.get(&args.name).map(|server| &server.origin) {
+        None => return Err(super::list::no_server(&args.name)),
+        Some(Origin::Operator) => {
+            let file = config.path.as_ref().map_or_else(String::new, |path| path.display().to_string());
+            return Err(Failure::new(Code::Usage, format!("'{}' stands in {file}, which Toolgate does not change", args.name))
+                .hint("take it out there, or set enabled: false"));
+        }
+        Some(Origin::Managed(_)) => {}
+    }
+    managed::remove_server(&config.data_dir, &args.name).map_err(context::config_failure)?;
+    if args.json {
+        return output::json(&json!({ "removed": args.name }));
+    }
+    output::line(&format!("removed {}", args.name))
+}

@@ -1,0 +1,144 @@
+//! `mcp call` and `mcp explain`.
+
+use std::io::Read;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use toolgate_gateway::{Call, Explanation};
+use toolgate_wire::{Id, Outcome};
+
+use crate::args::{McpCall, McpExplain};
+use crate::exit::{Code, Failure};
+use crate::output::{self, Format};
+
+/// Calls a tool and prints what came back.
+pub(crate) async fn call(explicit: Option<&Path>, args: McpCall) -> Result<(), Failure> {
+    let arguments = arguments(args.json.as_deref().unwrap_or("{}"))?;
+    let (gateway, caller) = super::open(explicit, &args.persona)?;
+    let target = super::target(&gateway, &args.tool);
+    let params = format!(r#"{{"name":{},"arguments":{arguments}}}"#, json!(args.tool));
+    let cancel = CancellationToken::new();
+    let call = Call {
+        request_id: Id::text("cli"),
+        params: RawValue::from_string(params).map_err(Failure::usage)?,
+        progress: None,
+        cancel: cancel.clone(),
+        timeout: args.timeout.map(Duration::from_millis),
+    };
+    let mut running = Box::pin(gateway.call_target(&caller, target, call));
+    let outcome = tokio::select! {
+        outcome = &mut running => outcome,
+        _ = tokio::signal::ctrl_c() => {
+            cancel.cancel();
+            running.await
+        }
+    };
+    gateway.shutdown().await;
+    print(&outcome, &args.output)
+}
+
+/// The arguments as JSON text: from the command line, or from standard input for `-` (DSP-014).
+fn arguments(given: &str) -> Result<String, Failure> {
+    let text = if given == "-" {
+        let mut text = String::new();
+        std::io::stdin()
+            .read_to_string(&mut text)
+            .map_err(|error| Failure::usage(format!("standard input cannot be read: {error}")))?;
+        text
+    } else {
+        given.to_owned()
+    };
+    let limits = toolgate_wire::Limits::default();
+    toolgate_wire::door::scan(text.trim().as_bytes(), &limits)
+        .map_err(|error| Failure::usage(format!("the arguments are no usable JSON: {error}")))?;
+    if !text.trim_start().starts_with('{') {
+        return Err(Failure::usage("the arguments must be a JSON object").hint("for example --json '{\"path\":\".\"}'"));
+    }
+    Ok(text.trim().to_owned())
+}
+
+/// Prints a result; a refusal, an error result and an error are exit codes as well.
+fn print(outcome: &Outcome, format: &str) -> Result<(), Failure> {
+    let result = match outcome {
+        Outcome::Result(result) => result,
+        Outcome::Error(error) => {
+            return Err(Failure::failed(format!("the call failed with error {}: {}", error.code, error.message)));
+        }
+    };
+    let value: Value = serde_json::from_str(result.get()).unwrap_or_default();
+    let refused = value.pointer("/_meta/toolgate~1error/code").and_then(Value::as_str);
+    if format == "json" {
+        output::raw_line(result.get())?;
+    } else if value["isError"] != true {
+        print_content(&value)?;
+    }
+    let text = || texts(&value).join("\n");
+    match refused {
+        Some("denied" | "approval_required" | "too_many_asks" | "result_denied") => {
+            Err(Failure::new(Code::Denied, text()))
+        }
+        Some(_) => Err(Failure::failed(text())),
+        None if value["isError"] == true => Err(Failure::failed(format!("the tool reports an error: {}", text()))),
+        None => Ok(()),
+    }
+}
+
+fn texts(value: &Value) -> Vec<String> {
+    let blocks = value["content"].as_array().into_iter().flatten();
+    blocks.filter_map(|block| block["text"].as_str()).map(str::to_owned).collect()
+}
+
+fn print_content(value: &Value) -> Result<(), Failure> {
+    let blocks = value["content"].as_array().cloned().unwrap_or_default();
+    for block in &blocks {
+        match block["text"].as_str() {
+            Some(text) => output::line(text)?,
+            None => output::line(&format!(
+                "[{} {}]",
+                block["type"].as_str().unwrap_or("content"),
+                block["mimeType"].as_str().or(block["uri"].as_str()).unwrap_or_default()
+            ))?,
+        }
+    }
+    if blocks.is_empty() && !value["structuredContent"].is_null() {
+        output::json(&value["structuredContent"])?;
+    }
+    Ok(())
+}
+
+/// Says why a call would pass or not.
+pub(crate) async fn explain(explicit: Option<&Path>, args: McpExplain) -> Result<(), Failure> {
+    let arguments = arguments(&args.arguments)?;
+    let (gateway, caller) = super::open(explicit, &args.persona)?;
+    let target = super::target(&gateway, &args.tool);
+    let explained = gateway.explain(&caller, &target, &arguments).await;
+    gateway.shutdown().await;
+    let explanation = explained.map_err(Failure::failed)?;
+    match Format::json(args.json) {
+        Format::Json => output::json(&explanation),
+        Format::Text => print_explanation(&explanation),
+    }
+}
+
+fn print_explanation(explained: &Explanation) -> Result<(), Failure> {
+    output::line(&format!("{}.{} for persona {}: {}", explained.server, explained.tool, explained.persona, explained.call))?;
+    output::line(&format!("  reason      {}", explained.reason))?;
+    output::line(&format!("  listed      {}", explained.list))?;
+    output::line(&format!("  exposed as  {}", explained.exposed))?;
+    output::line(&format!("  label       {}", explained.label))?;
+    let matched = explained.matched_approval.as_ref().or(explained.matched_allow.as_ref());
+    output::line(&format!("  matched by  {}", matched.map_or("nothing", String::as_str)))?;
+    output::line(&format!("  pin         {} ({})", explained.pin, explained.definition))?;
+    let rows: Vec<Vec<String>> = explained
+        .policies
+        .iter()
+        .map(|said| {
+            let name = if said.fallback { format!("{} (fallback)", said.plugin) } else { said.plugin.clone() };
+            vec![name, said.decision.to_owned(), said.digest.chars().take(19).collect(), said.reason.clone()]
+        })
+        .collect();
+    output::table(&["POLICY", "DECISION", "DIGEST", "REASON"], &rows)
+}

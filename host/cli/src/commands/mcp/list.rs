@@ -1,0 +1,170 @@
+//! `mcp list`, `mcp get`, `mcp status` and `mcp tools`.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolgate_config::{Origin, Transport};
+use toolgate_gateway::{ServerState, ServerStatus, Target};
+
+use crate::args::{McpList, McpName, McpStatus, McpTools};
+use crate::context;
+use crate::exit::Failure;
+use crate::output;
+
+/// Lists the configured servers without connecting, or shows one tool.
+pub(crate) async fn list(explicit: Option<&Path>, args: McpList) -> Result<(), Failure> {
+    if let Some(selector) = &args.selector {
+        return one_tool(explicit, &args, selector).await;
+    }
+    let config = context::config(explicit)?;
+    if args.json {
+        return output::json(&toolgate_config::masked(&config)["servers"]);
+    }
+    if config.servers.is_empty() {
+        return output::line("no servers yet; add one with `toolgate mcp add NAME -- COMMAND`");
+    }
+    let rows: Vec<Vec<String>> = config
+        .servers
+        .values()
+        .map(|server| {
+            let target = match &server.transport {
+                Transport::Stdio { command, args, .. } => {
+                    format!("{command} ({} arguments)", args.len())
+                }
+                Transport::StreamableHttp { .. } => server.transport.shown_url().unwrap_or_default(),
+            };
+            let origin = match &server.origin {
+                Origin::Operator => "toolgate.yaml",
+                Origin::Managed(_) => "mcp add",
+            };
+            let enabled = if server.enabled { "yes" } else { "no" };
+            vec![server.name.clone(), server.transport.name().to_owned(), enabled.to_owned(), origin.to_owned(), target]
+        })
+        .collect();
+    output::table(&["NAME", "TRANSPORT", "ENABLED", "FROM", "TARGET"], &rows)
+}
+
+async fn one_tool(explicit: Option<&Path>, args: &McpList, selector: &str) -> Result<(), Failure> {
+    let (gateway, caller) = super::open(explicit, &args.persona)?;
+    let target = super::target(&gateway, selector);
+    let wait = args.timeout.map_or(Duration::from_secs(60), Duration::from_millis);
+    let listed = tokio::time::timeout(wait, gateway.list_tools(&caller, None)).await;
+    gateway.shutdown().await;
+    let page = listed
+        .map_err(|_| Failure::failed(format!("no answer within {} ms", wait.as_millis())))?
+        .map_err(|error| Failure::failed(error.message))?;
+    let exposed = match &target {
+        Target::Exposed(name) => name.clone(),
+        Target::Original { server, tool } => {
+            toolgate_labels::exposed_name(server, tool, gateway.config().serve.max_tool_name)
+        }
+    };
+    let found = page.tools.iter().find_map(|raw| {
+        let value: Value = serde_json::from_str(raw.get()).ok()?;
+        (value["name"] == exposed.as_str()).then_some(value)
+    });
+    let tool = found.ok_or_else(|| {
+        Failure::failed(format!("persona '{}' has no tool {selector}", args.persona)).hint("see `toolgate mcp tools`")
+    })?;
+    let shown = if args.schema { &tool["inputSchema"] } else { &tool };
+    if args.json {
+        return output::json(shown);
+    }
+    output::line(&serde_json::to_string_pretty(shown).map_err(Failure::failed)?)
+}
+
+/// Shows one entry, secrets masked.
+pub(crate) fn get(explicit: Option<&Path>, args: &McpName) -> Result<(), Failure> {
+    let config = context::config(explicit)?;
+    let masked = toolgate_config::masked(&config);
+    let entry = masked["servers"].get(&args.name).ok_or_else(|| no_server(&args.name))?;
+    if args.json {
+        return output::json(entry);
+    }
+    output::line(&serde_json::to_string_pretty(entry).map_err(Failure::failed)?)
+}
+
+pub(crate) fn no_server(name: &str) -> Failure {
+    Failure::failed(format!("there is no server '{name}'")).hint("see `toolgate mcp list`")
+}
+
+/// Connects to every server and shows its state.
+pub(crate) async fn status(explicit: Option<&Path>, args: McpStatus) -> Result<(), Failure> {
+    let (gateway, caller) = super::open(explicit, &args.persona)?;
+    let mut statuses = gateway.status(&caller, true).await;
+    gateway.shutdown().await;
+    if let Some(name) = &args.name {
+        statuses.retain(|status| status.name == *name);
+        if statuses.is_empty() {
+            return Err(no_server(name));
+        }
+    }
+    if args.json {
+        return output::json(&json!({ "servers": statuses }));
+    }
+    if statuses.is_empty() {
+        return output::line(&format!("persona {} has no servers", args.persona));
+    }
+    statuses.iter().try_for_each(print_status)
+}
+
+fn print_status(status: &ServerStatus) -> Result<(), Failure> {
+    let state = match status.state {
+        ServerState::Connected => "connected",
+        ServerState::Starting => "starting",
+        ServerState::Disabled => "disabled",
+        ServerState::Failed => "failed",
+    };
+    let version = status.protocol_version.as_deref().unwrap_or("");
+    output::line(&format!("{}: {state} {} {version}", status.name, status.era.unwrap_or("")))?;
+    if let Some(detail) = &status.detail {
+        output::line(&format!("  reason: {detail}"))?;
+    }
+    output::line(&format!("  pinned: {}", status.pinned))?;
+    for tool in &status.tools {
+        output::line(&format!("  {} ({}), pin {}", tool.name, tool.exposed, tool.pin))?;
+    }
+    for (tool, reason) in &status.dropped {
+        output::line(&format!("  left out: {tool}: {reason}"))?;
+    }
+    Ok(())
+}
+
+/// Lists what a persona sees.
+pub(crate) async fn tools(explicit: Option<&Path>, args: McpTools) -> Result<(), Failure> {
+    let (gateway, mut caller) = super::open(explicit, &args.persona)?;
+    caller.server_only.clone_from(&args.server);
+    if let Some(server) = &args.server
+        && !gateway.config().servers.contains_key(server)
+    {
+        return Err(no_server(server));
+    }
+    let mut tools = Vec::new();
+    let mut cursor: Option<String> = None;
+    loop {
+        let page = gateway
+            .list_tools(&caller, cursor.as_deref())
+            .await
+            .map_err(|error| Failure::failed(error.message))?;
+        tools.extend(page.tools);
+        match page.next_cursor {
+            Some(next) => cursor = Some(next),
+            None => break,
+        }
+    }
+    gateway.shutdown().await;
+    if args.json {
+        return output::json(&json!({ "tools": tools }));
+    }
+    let rows: Vec<Vec<String>> = tools
+        .iter()
+        .map(|raw| {
+            let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
+            let first_line = value["description"].as_str().unwrap_or("").lines().next().unwrap_or("");
+            let name = value["name"].as_str().unwrap_or("").to_owned();
+            vec![name, first_line.chars().take(80).collect()]
+        })
+        .collect();
+    output::table(&["TOOL", "DESCRIPTION"], &rows)
+}

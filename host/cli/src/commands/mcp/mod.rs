@@ -1,0 +1,54 @@
+//! `toolgate mcp …`: servers and their tools.
+
+mod add;
+mod call;
+mod list;
+mod pin;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use toolgate_gateway::{Caller, Gateway, Target};
+
+use crate::args::Mcp;
+use crate::context;
+use crate::exit::Failure;
+
+/// Runs one verb.
+pub(crate) async fn run(explicit: Option<&Path>, command: Mcp) -> Result<(), Failure> {
+    match command {
+        Mcp::Add(args) => add::add(explicit, args).await,
+        Mcp::Remove(args) => add::remove(explicit, &args),
+        Mcp::Get(args) => list::get(explicit, &args),
+        Mcp::List(args) => list::list(explicit, args).await,
+        Mcp::Status(args) => list::status(explicit, args).await,
+        Mcp::Tools(args) => list::tools(explicit, args).await,
+        Mcp::Call(args) => call::call(explicit, args).await,
+        Mcp::Explain(args) => call::explain(explicit, args).await,
+        Mcp::Pin(args) => pin::pin(explicit, args).await,
+        Mcp::Diff(args) => pin::diff(explicit, args).await,
+    }
+}
+
+/// A gateway in this process and the operator as a persona.
+fn open(explicit: Option<&Path>, persona: &str) -> Result<(Arc<Gateway>, Caller), Failure> {
+    let config = context::config(explicit)?;
+    let caller = context::operator(&config, persona)?;
+    Ok((context::gateway(config, "cli")?, caller))
+}
+
+/// `SERVER.TOOL`, where SERVER is a configured name; everything else is an exposed name. The server
+/// is resolved first, by the longest name that fits, because tools may have dots as well (FP-27).
+fn target(gateway: &Gateway, selector: &str) -> Target {
+    let names = gateway.config().servers.keys();
+    let server = names
+        .filter(|name| selector.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('.')))
+        .max_by_key(|name| name.len());
+    match server {
+        Some(server) => Target::Original {
+            server: server.clone(),
+            tool: selector.chars().skip(server.chars().count() + 1).collect(),
+        },
+        None => Target::Exposed(selector.to_owned()),
+    }
+}

@@ -1,0 +1,83 @@
+//! What most commands need: the configuration, the store, the plugins and a gateway over them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use toolgate_config::Config;
+use toolgate_gateway::{Caller, Gateway, Parts, assemble};
+use toolgate_plugins::{HostOptions, PluginHost};
+use toolgate_store::Store;
+use toolgate_wire::envelope::Era;
+
+use crate::exit::{Code, Failure};
+
+/// The merged configuration with its notices told.
+pub(crate) fn config(explicit: Option<&Path>) -> Result<Config, Failure> {
+    let env = |name: &str| std::env::var(name).ok();
+    let cwd = std::env::current_dir()
+        .map_err(|error| Failure::failed(format!("the current directory cannot be read: {error}")))?;
+    let found = toolgate_config::discover(explicit, &env, &cwd).map_err(config_failure)?;
+    let config = toolgate_config::load(&found, &env).map_err(config_failure)?;
+    for notice in &config.warnings {
+        tracing::warn!("{notice}");
+    }
+    Ok(config)
+}
+
+pub(crate) fn config_failure(error: toolgate_config::ConfigError) -> Failure {
+    Failure::usage(error)
+}
+
+/// Opens the store of the configuration's data directory.
+pub(crate) fn store(config: &Config, writer: &str) -> Result<Store, Failure> {
+    toolgate_base::files::create_private_dir(&config.data_dir).map_err(|error| {
+        Failure::failed(format!("the data directory {} cannot be made: {error}", config.data_dir.display()))
+    })?;
+    Store::open(&config.data_dir, writer).map_err(store_failure)
+}
+
+pub(crate) fn store_failure(error: toolgate_store::StoreError) -> Failure {
+    let code = match error.class() {
+        toolgate_store::ErrorClass::Integrity => Code::Integrity,
+        toolgate_store::ErrorClass::Usage => Code::Usage,
+        _ => Code::Failed,
+    };
+    Failure::new(code, error)
+}
+
+/// The plugin host with its cache of native code below the data directory.
+pub(crate) fn plugin_host(config: &Config) -> Result<Arc<PluginHost>, Failure> {
+    let options = HostOptions { cache_dir: Some(config.data_dir.join("aot")), ..HostOptions::default() };
+    PluginHost::new(options).map_err(|error| Failure::failed(format!("the plugin host cannot start: {error}")))
+}
+
+/// This program, which also starts the children of stdio servers.
+pub(crate) fn own_program() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(|error| Failure::failed(format!("cannot find this program: {error}")))
+}
+
+/// A gateway in this process. A plugin that is configured and not in force refuses the start.
+pub(crate) fn gateway(config: Config, writer: &str) -> Result<Arc<Gateway>, Failure> {
+    let store = Arc::new(store(&config, writer)?);
+    let host = plugin_host(&config)?;
+    let assembled = assemble::assemble(&host, &config, &store).map_err(|refusal| {
+        let code = if refusal.is_integrity() { Code::Integrity } else { Code::Usage };
+        Failure::new(code, &refusal)
+            .hint("look at it with `toolgate plugin list`; nothing is served without a plugin that is configured")
+    })?;
+    Ok(Gateway::new(Parts {
+        config: Arc::new(config),
+        store,
+        plugins: assembled,
+        child_program: own_program()?,
+    }))
+}
+
+/// The operator at this terminal, as a persona.
+pub(crate) fn operator(config: &Config, persona: &str) -> Result<Caller, Failure> {
+    if config.personas.contains_key(persona) {
+        return Ok(Caller::new(persona, "cli", toolgate_base::random_hex(16), Era::Modern));
+    }
+    let known: Vec<&str> = config.personas.keys().map(String::as_str).collect();
+    Err(Failure::usage(format!("there is no persona '{persona}'; there are: {}", known.join(", "))))
+}

@@ -1,0 +1,73 @@
+//! Standard output: text for a person, escaped, or JSON for a program, and nothing else beside it.
+//!
+//! A reader that closes the pipe early ends the output quietly (FP-26).
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use crate::exit::Failure;
+
+/// How data is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// For a person.
+    Text,
+    /// For a program.
+    Json,
+}
+
+impl Format {
+    /// `--json` as a switch.
+    pub(crate) fn json(on: bool) -> Self {
+        if on { Self::Json } else { Self::Text }
+    }
+}
+
+/// Prints one line of text, escaped: it may hold a server's words.
+pub(crate) fn line(text: &str) -> Result<(), Failure> {
+    raw_line(&toolgate_base::display::escape_multiline(text))
+}
+
+/// Prints one JSON value on one line.
+pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string(value).map_err(Failure::failed)?;
+    raw_line(&text)
+}
+
+/// Prints a line as it is: only for text that is known to be JSON or Toolgate's own.
+pub(crate) fn raw_line(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => Err(Failure::failed(format!("cannot write to standard output: {error}"))),
+    }
+}
+
+/// Prints a table with columns as wide as their cells.
+pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> Result<(), Failure> {
+    let rows: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| row.iter().map(|cell| toolgate_base::display::escape(cell)).collect())
+        .collect();
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
+        let title = header.get(column).map_or(0, |title| title.chars().count());
+        cells.max().unwrap_or(0).max(title)
+    };
+    let widths: Vec<usize> = (0..header.len()).map(width).collect();
+    let render = |cells: &mut dyn Iterator<Item = &str>| -> String {
+        let mut text = String::new();
+        for (cell, width) in cells.zip(&widths) {
+            text.push_str(cell);
+            text.extend(std::iter::repeat_n(' ', width.saturating_sub(cell.chars().count()) + 2));
+        }
+        text.trim_end().to_owned()
+    };
+    raw_line(&render(&mut header.iter().copied()))?;
+    for row in &rows {
+        raw_line(&render(&mut row.iter().map(String::as_str)))?;
+    }
+    Ok(())
+}

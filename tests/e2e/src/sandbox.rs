@@ -1,0 +1,180 @@
+//! A place of its own for one test.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio as Pipe};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::{Http, Stdio};
+
+/// Home, configuration and data of one test.
+pub struct Sandbox {
+    dir: TempDir,
+    toolgate: PathBuf,
+}
+
+/// What a finished command left.
+#[derive(Debug)]
+pub struct Run {
+    /// Exit code.
+    pub code: i32,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+impl Run {
+    /// Standard output as one JSON value.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("no JSON: {error}: {self:?}"))
+    }
+
+    /// Asserts the exit code, showing everything where it differs.
+    #[track_caller]
+    pub fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{self:?}");
+        self
+    }
+}
+
+impl Sandbox {
+    /// A sandbox around the binary `toolgate` (`env!("CARGO_BIN_EXE_toolgate")` in a test).
+    pub fn new(toolgate: &str) -> Self {
+        let dir = tempfile::Builder::new().prefix("toolgate-e2e-").tempdir().unwrap();
+        let sandbox = Self { dir, toolgate: PathBuf::from(toolgate) };
+        for name in ["home", "config/toolgate", "work"] {
+            std::fs::create_dir_all(sandbox.path(name)).unwrap();
+        }
+        sandbox
+    }
+
+    /// A path inside the sandbox.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// The operator's configuration file.
+    pub fn config_file(&self) -> PathBuf {
+        self.path("config/toolgate/toolgate.yaml")
+    }
+
+    /// The data directory.
+    pub fn data(&self) -> PathBuf {
+        self.path("data")
+    }
+
+    /// Writes the operator's configuration.
+    pub fn configure(&self, yaml: &str) {
+        let text = format!("data_dir: {}\n{yaml}", self.data().display());
+        std::fs::write(self.config_file(), text).unwrap();
+    }
+
+    /// One fixture server `fix`, started with these options, bound to `default`; `rest` is appended
+    /// at top level after `personas.default.servers`, so it may begin with more of the persona.
+    pub fn configure_fixture(&self, options: &[&str], rest: &str) {
+        self.configure(&format!(
+            "servers:\n{}personas:\n  default:\n    servers: [fix]\n{rest}",
+            self.fixture_entry("fix", options)
+        ));
+    }
+
+    /// The entry of a fixture server for a `servers:` block.
+    pub fn fixture_entry(&self, name: &str, options: &[&str]) -> String {
+        let mut entry = format!("  {name}:\n    command: {}\n    args: [", self.fixture().display());
+        for option in options {
+            write!(entry, "{}, ", Value::from(*option)).unwrap();
+        }
+        entry.push_str("]\n");
+        entry
+    }
+
+    /// The fixture server, which stands beside the binary.
+    pub fn fixture(&self) -> PathBuf {
+        let path = self.toolgate.with_file_name("toolgate-fixture");
+        assert!(path.exists(), "{} is not built: cargo build --release -p toolgate-fixtures", path.display());
+        path
+    }
+
+    /// Writes a file of the sandbox and gives its path as text.
+    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> String {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, bytes).unwrap();
+        path.display().to_string()
+    }
+
+    /// Reads a file of the sandbox; empty where there is none.
+    pub fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap_or_default()
+    }
+
+    /// The binary with the sandbox's environment.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(&self.toolgate);
+        command
+            .args(args)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.path("home"))
+            .env("XDG_CONFIG_HOME", self.path("config"))
+            .env("XDG_DATA_HOME", self.path("share"))
+            .env("TMPDIR", std::env::temp_dir())
+            .current_dir(self.path("work"));
+        command
+    }
+
+    /// Runs the binary to its end.
+    pub fn run(&self, args: &[&str]) -> Run {
+        self.run_with(args, "", &[])
+    }
+
+    /// Runs the binary with standard input and more variables.
+    pub fn run_with(&self, args: &[&str], input: &str, env: &[(&str, &str)]) -> Run {
+        let mut command = self.command(args);
+        command.envs(env.iter().copied()).stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::piped());
+        let mut child = command.spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let input = input.to_owned();
+        let writer = std::thread::spawn(move || {
+            let _ = stdin.write_all(input.as_bytes());
+        });
+        let output = child.wait_with_output().unwrap();
+        writer.join().unwrap();
+        Run {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// Starts `toolgate serve --stdio` and speaks to it by hand.
+    pub fn serve_stdio(&self, args: &[&str]) -> Stdio {
+        let all: Vec<&str> = ["serve", "--stdio"].iter().chain(args).copied().collect();
+        Stdio::start(self.command(&all))
+    }
+
+    /// Starts `toolgate serve --listen` on a free port of the loopback interface.
+    pub fn serve_http(&self) -> Http {
+        Http::start(self)
+    }
+
+    /// The audit rows as JSON, oldest first.
+    pub fn audit(&self) -> Vec<Value> {
+        let run = self.run(&["audit", "tail", "-n", "10000", "--json"]).exits(0);
+        run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// The events of the audit log, oldest first.
+    pub fn events(&self) -> Vec<String> {
+        self.audit().iter().map(|row| row["details"]["event"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+
+    /// The sandbox's directory.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+}
