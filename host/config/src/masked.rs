@@ -131,8 +131,8 @@ fn transport_value(server: &Server) -> Map<String, Value> {
             put("env", env.keys().map(|name| (name.clone(), json!(MASK))).collect::<Map<_, _>>().into());
             put("cwd", display.cwd.clone().map_or_else(|| json!(cwd), Value::from));
         }
-        Transport::StreamableHttp { url, headers } => {
-            put("url", display.url.clone().unwrap_or_else(|| mask_url(url)).into());
+        Transport::StreamableHttp { headers, .. } => {
+            put("url", server.shown_url().into());
             put(
                 "headers",
                 headers.iter().map(|(name, _)| (name.clone(), json!(MASK))).collect::<Map<_, _>>().into(),

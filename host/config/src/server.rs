@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use toolgate_base::Secret;
+use toolgate_net::Url;
 
 use crate::masked::mask_url;
 
@@ -53,6 +54,17 @@ impl Server {
         Self::with(name.into(), Transport::StreamableHttp { url: url.into(), headers: Vec::new() })
     }
 
+    /// The URL as it may be shown: the template where variables were expanded in it, else with userinfo
+    /// and query values masked. `None` for stdio.
+    pub fn shown_url(&self) -> Option<String> {
+        match &self.transport {
+            Transport::Stdio { .. } => None,
+            Transport::StreamableHttp { url, .. } => {
+                Some(self.shown.url.clone().unwrap_or_else(|| mask_url(url)))
+            }
+        }
+    }
+
     fn with(name: String, transport: Transport) -> Self {
         Self {
             name,
@@ -97,7 +109,7 @@ pub enum Transport {
     },
     /// Streamable HTTP. The URL is http or https and has a host.
     StreamableHttp {
-        /// The endpoint. It may hold a secret: show [`Transport::shown_url`] instead.
+        /// The endpoint. It may hold a secret: show [`Server::shown_url`] instead.
         url: String,
         /// Headers of every request: name as written, value.
         headers: Vec<(String, Secret)>,
@@ -112,14 +124,6 @@ impl Transport {
             Self::StreamableHttp { .. } => "streamable-http",
         }
     }
-
-    /// The URL with userinfo and query values masked; `None` for stdio.
-    pub fn shown_url(&self) -> Option<String> {
-        match self {
-            Self::Stdio { .. } => None,
-            Self::StreamableHttp { url, .. } => Some(mask_url(url)),
-        }
-    }
 }
 
 impl fmt::Debug for Transport {
@@ -132,9 +136,14 @@ impl fmt::Debug for Transport {
                 .field("env", env)
                 .field("cwd", cwd)
                 .finish_non_exhaustive(),
+            // A path or query may be an expanded secret too.
             Self::StreamableHttp { url, headers } => formatter
                 .debug_struct("StreamableHttp")
-                .field("url", &mask_url(url))
+                .field(
+                    "origin",
+                    &Url::parse(url)
+                        .map_or_else(|_| "***".to_owned(), |url| url.origin().ascii_serialization()),
+                )
                 .field("headers", headers)
                 .finish(),
         }

@@ -32,7 +32,7 @@ pub(crate) async fn list(explicit: Option<&Path>, args: McpList) -> Result<(), F
                 Transport::Stdio { command, args, .. } => {
                     format!("{command} ({} arguments)", args.len())
                 }
-                Transport::StreamableHttp { .. } => server.transport.shown_url().unwrap_or_default(),
+                Transport::StreamableHttp { .. } => server.shown_url().unwrap_or_default(),
             };
             let origin = match &server.origin {
                 Origin::Operator => "toolgate.yaml",
