@@ -52,7 +52,7 @@ impl Link {
     pub(crate) async fn carry(&self, out: &Outgoing, shared: &Arc<Shared>) -> Result<(), RequestError> {
         match self {
             Self::Stdio(link) => {
-                link.send(out.text.clone(), Arc::clone(shared)).await?;
+                link.send(out.text.clone(), Arc::clone(shared)).await;
                 std::future::pending().await
             }
             Self::Http(link) => link.carry(out, shared).await,

@@ -24,7 +24,7 @@ use toolgate_wire::line::{Line, LineDecoder};
 
 use self::process::Recipe;
 pub(crate) use self::tail::Tail;
-use crate::error::{ConnectError, RequestError, quote};
+use crate::error::{ConnectError, quote};
 use crate::hub::{Asked, Hub};
 use crate::pending::Shared;
 use crate::spec::{ServerSpec, TransportSpec};
@@ -108,13 +108,10 @@ impl StdioLink {
         Ok(Self { server: spec.name.clone(), queue, stop, ended, tail })
     }
 
-    /// Queues a request. It counts as sent from the moment its first byte may leave.
-    pub(crate) async fn send(&self, text: String, request: Arc<Shared>) -> Result<(), RequestError> {
-        let frame = Frame { text, request: Some(request) };
-        self.queue.send(frame).await.map_err(|_| RequestError::NotSent {
-            server: self.server.clone(),
-            detail: "its standard input is closed".to_owned(),
-        })
+    /// Queues a request. It counts as sent from the moment its first byte may leave. If the child
+    /// takes no more, the keeper is about to end every request with the reason, this one too.
+    pub(crate) async fn send(&self, text: String, request: Arc<Shared>) {
+        let _ = self.queue.send(Frame { text, request: Some(request) }).await;
     }
 
     /// Queues a notification or an answer without waiting; lost if the child reads nothing.
@@ -199,7 +196,7 @@ async fn read(
 fn inbound(hub: &Hub, tail: &Tail, line: Line) -> Vec<String> {
     match line {
         Line::Text(bytes) => {
-            if matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'[')) {
+            if may_be_message(&bytes) {
                 return hub.inbound(&bytes, Asked::Nobody);
             }
             // ST-01: a banner or a debug line is for the log, never for the parser.
@@ -214,6 +211,15 @@ fn inbound(hub: &Hub, tail: &Tail, line: Line) -> Vec<String> {
         Line::TooLong { recovered, .. } => hub.too_large(&recovered, Asked::Nobody),
     }
     Vec::new()
+}
+
+/// An object, or a list of objects; `[INFO] ready` is neither.
+fn may_be_message(line: &[u8]) -> bool {
+    match line.trim_ascii_start() {
+        [b'{', ..] => true,
+        [b'[', rest @ ..] => matches!(rest.trim_ascii_start(), [b'{', ..]),
+        _ => false,
+    }
 }
 
 async fn drain(mut stderr: impl AsyncRead + Unpin, tail: Arc<Tail>) {

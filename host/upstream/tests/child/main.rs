@@ -31,7 +31,7 @@ fn main() {
 fn serve(mode: &str) {
     note("PIDS", &std::process::id().to_string());
     match mode {
-        "banner" => println!("ready v9"),
+        "banner" => println!("ready v9\n[INFO] listening"),
         "exit-init" => {
             eprintln!("cannot open the database");
             std::process::exit(4)
@@ -111,6 +111,10 @@ fn discover(mode: &str, id: &Value) {
         "locked" => {}
         "odd-code" => fail(id, -32602, "bad params"),
         "exit-on-discover" => std::process::exit(1),
+        "refuse-and-exit" => {
+            fail(id, -32601, "initialize first");
+            std::process::exit(1);
+        }
         _ => fail(id, -32601, "method not found"),
     }
 }
@@ -202,14 +206,16 @@ fn gateway(mut words: Vec<String>) {
                 env: vec![("PIDS".into(), toolgate_base::Secret::new(pids))],
                 cwd: None,
             },
-            protocol: toolgate_upstream::ProtocolChoice::Legacy,
+            protocol: toolgate_upstream::ProtocolChoice::Auto,
             timeouts: toolgate_upstream::Timeouts::default(),
             limits: toolgate_upstream::Limits::default(),
             child_program: std::env::current_exe().unwrap(),
             client_info: ClientInfo::new("t", "0"),
         };
         let (events, _keep) = tokio::sync::mpsc::channel(8);
-        let _connection = Connection::open(&spec, Permit::decided("victim"), events, None).await.unwrap();
+        let connection = Connection::open(&spec, Permit::decided("victim"), events, None).await.unwrap();
+        let tools = connection.list_tools().await.unwrap().tools.len();
+        eprintln!("{:?} {} {tools} tools", connection.era(), connection.protocol_version());
         println!("ready");
         std::future::pending::<()>().await;
     });

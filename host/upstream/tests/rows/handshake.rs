@@ -43,12 +43,14 @@ async fn pr_27_silence_costs_one_probe_and_the_hint_spares_the_next() {
 
 #[tokio::test]
 async fn pr_27_a_server_that_exits_on_discover_is_started_again() {
-    let directory = tempfile::tempdir().unwrap();
-    let pids = directory.path().join("pids");
-    let connection = open(&server("exit-on-discover", &[("PIDS", &pids)])).await;
-    assert_eq!(connection.era(), Era::Legacy);
-    assert_eq!(crate::support::pids(&pids).len(), 2);
-    connection.close().await;
+    for mode in ["exit-on-discover", "refuse-and-exit"] {
+        let directory = tempfile::tempdir().unwrap();
+        let pids = directory.path().join("pids");
+        let connection = open(&server(mode, &[("PIDS", &pids)])).await;
+        assert_eq!(connection.era(), Era::Legacy);
+        assert_eq!(crate::support::pids(&pids).len(), 2, "{mode}");
+        connection.close().await;
+    }
 }
 
 #[tokio::test]
