@@ -206,7 +206,9 @@ impl Walk<'_> {
     fn close_values(&mut self, visit: &mut dyn FnMut(&str, &str, Role) -> Visit) -> Result<Step, LookupError> {
         loop {
             let Some(frame) = self.stack.last_mut() else {
-                return Ok(Step::Done);
+                self.cursor.space();
+                // Whatever follows the value would be text that nobody has looked at.
+                return if self.cursor.peek().is_none() { Ok(Step::Done) } else { Err(LookupError::Malformed) };
             };
             self.pointer.truncate(frame.base);
             self.cursor.space();

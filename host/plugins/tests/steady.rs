@@ -48,6 +48,10 @@ fn ten_thousand_calls_from_four_threads_take_no_more_memory_than_one_thousand_wa
 #[test]
 fn the_price_of_a_fresh_store_is_printed() {
     const CALLS: u32 = 20_000;
+    let started = Instant::now();
+    let host = toolgate_plugins::PluginHost::new(toolgate_plugins::HostOptions::default());
+    println!("{:.1} ms to make the engine, where this is the first test", started.elapsed().as_secs_f64() * 1e3);
+    drop(host);
     let policy = policy(&call_policy(&says(1)));
     let facts = facts();
     policy.check(Hook::Call, &facts);

@@ -16,15 +16,12 @@ fn installer() -> Installer {
               (i32.store (i32.const 264) (i32.const 1040)) (i32.store (i32.const 268) (i32.const 12)) (i32.const 256))
             (func (export "toolgate:plugin/installer@0.1.0#lookup") (param i32 i32) (result i32) (i32.const 300))
             (func (export "toolgate:plugin/installer@0.1.0#resolve") (param $id i32) (param $length i32) (param i32 i32 i32) (result i32)
-              (local $plan i32) (local.set $plan (i32.const 520))
               ;; id, then no version, a name, no runtime, no artifacts
-              (i32.store (i32.const 520) (local.get $id)) (i32.store (i32.const 524) (local.get $length))
-              (i32.store (i32.const 540) (i32.const 1024)) (i32.store (i32.const 544) (i32.const 3))
+              (i32.store (i32.const 516) (local.get $id)) (i32.store (i32.const 520) (local.get $length))
+              (i32.store (i32.const 536) (i32.const 1024)) (i32.store (i32.const 540) (i32.const 3))
               ;; launch: stdio, program, one argument, no environment
-              (i32.store8 (i32.const 568) (i32.const 0))
-              (i32.store (i32.const 572) (i32.const 1024)) (i32.store (i32.const 576) (i32.const 3))
-              (i32.store (i32.const 580) (i32.const 800)) (i32.store (i32.const 584) (i32.const 1))
-              (i32.store8 (i32.const 800) (i32.const 0))
+              (i32.store (i32.const 568) (i32.const 1024)) (i32.store (i32.const 572) (i32.const 3))
+              (i32.store (i32.const 576) (i32.const 800)) (i32.store (i32.const 580) (i32.const 1))
               (i32.store (i32.const 804) (local.get $id)) (i32.store (i32.const 808) (local.get $length))
               ;; the result before it: ok
               (i32.store8 (i32.const 512) (i32.const 0))

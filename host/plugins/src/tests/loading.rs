@@ -222,7 +222,7 @@ fn a_trap_in_the_start_function_is_found_at_load() {
 fn types_alone_need_no_declaration() {
     let guest = call_policy(&says(0));
     let found = inspect(&guest).unwrap();
-    assert_eq!(found.imports, ["toolgate:plugin/documents@0.1.0", "toolgate:plugin/requests@0.1.0"]);
+    assert_eq!(found.imports, ["toolgate:plugin/requests@0.1.0"]);
     assert_eq!(found.exports, ["toolgate:plugin/call-hook@0.1.0"]);
     let mut lists_types = release(Kind::Policy, &guest);
     lists_types.imports.push("toolgate:plugin/types@0.1.0".into());
