@@ -27,11 +27,22 @@ fn held(literal: &str, decimal: &Decimal) -> Option<String> {
     if !double.is_finite() || double == 0.0 {
         return None;
     }
-    // `{:e}` prints the shortest digits that identify the double, the nearest of them.
-    let shortest = Decimal::read(&format!("{double:e}"))?;
+    let shortest = shortest(double)?;
     let fraction = !decimal.is_integer() && double.abs() < MAX_FRACTION;
     let spelled_out = double.is_normal() && fraction && decimal.digits.len() <= MAX_SPELLED;
     (shortest == *decimal || spelled_out).then(|| shortest.to_ecmascript())
+}
+
+/// The fewest digits that identify the double; of several such numbers the nearest, of two as near the even
+/// one (ECMA-262, note 2 at `Number::toString`, which RFC 8785 makes a rule).
+fn shortest(double: f64) -> Option<Decimal> {
+    // `{:e}` prints the fewest digits, and breaks a tie upwards. Rounding to as many digits breaks it to
+    // even, and may miss the double where it is a power of two and its neighbour below is nearer.
+    let fewest = format!("{double:e}");
+    let decimal = Decimal::read(&fewest)?;
+    let rounded = format!("{double:.*e}", decimal.digits.len().saturating_sub(1));
+    let same = rounded.parse::<f64>().is_ok_and(|read| read.to_bits() == double.to_bits());
+    if same { Decimal::read(&rounded) } else { Some(decimal) }
 }
 
 /// A decimal number: `0.digits` times ten to the `point`, negated or not. No zero at either end of the
