@@ -35,6 +35,9 @@ pub(crate) enum Command {
     /// The audit log: tail, query, verify.
     #[command(subcommand)]
     Audit(Audit),
+    /// The questions that wait for a person: list.
+    #[command(subcommand)]
+    Approvals(Approvals),
     /// The configuration: check, show, trust.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -355,4 +358,18 @@ pub(crate) struct TokenIssue {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Approvals {
+    /// List the asks and where each stands.
+    List(Json),
+    /// Grant an ask once; this version refuses and says what works instead.
+    Grant(ApprovalsGrant),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ApprovalsGrant {
+    /// The ask, as ask_ with 16 digits.
+    pub(crate) ask: String,
 }

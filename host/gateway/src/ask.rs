@@ -3,7 +3,7 @@
 //! A grant is spent by exactly the call it was given for: same caller, server, definition, arguments
 //! and set of plugins, once (design.md 3.6). What the ask shows is escaped by whoever shows it.
 
-use toolgate_plugins::Document;
+use toolgate_plugins::{Document, Facts};
 use toolgate_signing::{Digest, canonical_json};
 use toolgate_store::{AskAbout, AskBinding, AuditRow, StoreError};
 use toolgate_wire::Outcome;
@@ -20,10 +20,11 @@ impl Gateway {
         &self,
         caller: &Caller,
         handle: &ToolHandle,
+        facts: &Facts,
         verdict: &Verdict,
-        arguments: &Document,
         call: &toolgate_store::CallFacts,
     ) -> Result<(), Outcome> {
+        let arguments = facts.document.as_ref().map_or("{}", Document::text);
         let details = ErrorDetails { server: Some(handle.server.name.clone()), ..ErrorDetails::default() };
         let binding = self.ask_binding(caller, handle, arguments).map_err(|reason| {
             reply::refusal(ErrorCode::Denied, &format!("the arguments cannot be asked about: {reason}"), &details)
@@ -38,7 +39,7 @@ impl Gateway {
             server: handle.server.name.clone(),
             tool: handle.tool.name.clone(),
             reason: verdict.reason.clone(),
-            arguments: arguments.text().to_owned(),
+            arguments: arguments.to_owned(),
         };
         let max = toolgate_store::DEFAULT_MAX_PENDING_ASKS;
         match self.store.record_ask(&binding, &about, self.config.approvals.timeout, max) {
@@ -49,7 +50,7 @@ impl Gateway {
                     let row = AuditRow::asked(call, &ask.id, &verdict.reason, expires);
                     self.store.append_detached(row);
                 }
-                let text = question(caller, handle, verdict, &ask.id);
+                let text = question(caller, handle, facts, verdict, &ask.id);
                 let details = ErrorDetails {
                     ask: Some(ask.id.clone()),
                     by: verdict.by.clone(),
@@ -68,9 +69,9 @@ impl Gateway {
         &self,
         caller: &Caller,
         handle: &ToolHandle,
-        arguments: &Document,
+        arguments: &str,
     ) -> Result<AskBinding, String> {
-        let canonical = canonical_json(arguments.text()).map_err(|error| error.to_string())?;
+        let canonical = canonical_json(arguments).map_err(|error| error.to_string())?;
         Ok(AskBinding {
             caller: caller.binding(),
             server_identity: handle.server.identity(),
@@ -89,17 +90,28 @@ fn unreadable(error: &StoreError, details: &ErrorDetails) -> Outcome {
 }
 
 /// What a model, and the person behind it, need to know: what happened and both ways to grant.
-fn question(caller: &Caller, handle: &ToolHandle, verdict: &Verdict, ask: &str) -> String {
+fn question(caller: &Caller, handle: &ToolHandle, facts: &Facts, verdict: &Verdict, ask: &str) -> String {
     let (server, tool) = (&handle.server.name, &handle.tool.name);
+    let label = format!("mcp.call:{server}/{tool}");
+    let capabilities = format!("personas.{}.capabilities", caller.persona);
+    let standing = match (&facts.matched_approval, facts.has_capabilities) {
+        (Some(matched), _) => format!(
+            "take the label \"{matched}\" out of {capabilities}.require_approval and write \"{label}\" under \
+             {capabilities}.allow in toolgate.yaml"
+        ),
+        (None, true) => format!("add the label \"{label}\" (or \"mcp.call:{server}\") to {capabilities}.allow in toolgate.yaml"),
+        (None, false) => format!(
+            "add the label \"{label}\" (or \"mcp.call:{server}\") under {capabilities}.allow in toolgate.yaml; \
+             with a capabilities block, what no label covers is denied"
+        ),
+    };
     format!(
         "A person has to approve this call first: {reason}\n\
          Ask {ask} is open. Nothing was sent to server '{server}'.\n\
          The operator can grant it in one of two ways:\n\
          1. once, for exactly these arguments: toolgate approvals grant {ask}\n\
-         2. from now on: add the label \"mcp.call:{server}/{tool}\" (or \"mcp.call:{server}\") to \
-         personas.{persona}.capabilities.allow in toolgate.yaml\n\
+         2. from now on: {standing}\n\
          Then repeat the same call.",
         reason = verdict.reason,
-        persona = caller.persona,
     )
 }

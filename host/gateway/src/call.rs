@@ -171,7 +171,7 @@ impl Path<'_> {
             Ruling::Deny => Err(self.denied(&verdict)),
             Ruling::Ask => self
                 .gateway
-                .spend_or_ask(self.caller, &self.handle, &verdict, arguments, &self.call)
+                .spend_or_ask(self.caller, &self.handle, &facts, &verdict, &self.call)
                 .map_err(Stop),
         }
     }

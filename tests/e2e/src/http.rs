@@ -99,7 +99,7 @@ impl Http {
 
     /// A modern request: envelope and headers as revision 2026-07-28 has them.
     pub fn modern(&self, path: &str, id: &str, method: &str, params: &str) -> Reply {
-        let inner = params.trim().trim_start_matches('{').trim_end_matches('}').trim().to_owned();
+        let inner = params.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or_default();
         let comma = if inner.is_empty() { "" } else { "," };
         let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
         let body = format!(

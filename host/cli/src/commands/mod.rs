@@ -1,5 +1,6 @@
 //! One module for each noun. Each command reads, calls a library and prints.
 
+mod approvals;
 mod audit;
 mod config;
 mod doctor;
@@ -25,6 +26,7 @@ pub(crate) async fn run(cli: Cli) -> Result<(), Failure> {
         Command::Serve(args) => serve::run(explicit, args).await,
         Command::Mcp(command) => mcp::run(explicit, command).await,
         Command::Plugin(command) => plugin::run(explicit, &command),
+        Command::Approvals(command) => approvals::run(explicit, &command),
         Command::Audit(command) => audit::run(explicit, command).await,
         Command::Config(command) => config::run(explicit, command),
         Command::Token(command) => token::run(explicit, &command).await,

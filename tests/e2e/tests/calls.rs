@@ -1,0 +1,172 @@
+//! One call, from the client to the server and back.
+
+use serde_json::json;
+
+use crate::sandbox;
+
+const ALLOW: &str = "    capabilities:\n      allow: [\"mcp.call:fix\"]\n";
+
+#[test]
+fn pr_11_ids_come_back_in_type_and_value() {
+    let sandbox = sandbox();
+    sandbox.configure_fixture(&[], ALLOW);
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    for id in ["\"1\"", "1", "\"init-1\"", "9007199254740993"] {
+        client.send(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"fix__echo","arguments":{{"message":"hi"}}}}}}"#
+        ));
+        let reply = client.reply_to(id);
+        assert!(reply.contains(r#""text":"hi""#), "{reply}");
+    }
+}
+
+#[test]
+fn pr_03_a_tool_arrives_with_every_member_that_nobody_knows() {
+    let sandbox = sandbox();
+    let definition = r#"{"name":"odd","title":"Odd","description":"d","inputSchema":{"type":"object","x-own":1},"outputSchema":{"type":"object"},"annotations":{"readOnlyHint":true,"x-own":1},"icons":[{"src":"https://example.com/i.png"}],"execution":{"taskSupport":"optional"},"_meta":{"a.b/c":1,"n":123456789012345678901234567890},"x-vendor":{"deep":[1.50,null]},"futureField":[1]}"#;
+    let tools = sandbox.write("tools.json", format!("[{definition}]"));
+    sandbox.configure_fixture(&["--tools", &tools], ALLOW);
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    client.send(r#"{"jsonrpc":"2.0","id":"list","method":"tools/list"}"#);
+    let reply = client.reply_to("\"list\"");
+    let expected = definition.replace(r#""name":"odd""#, r#""name":"fix__odd""#);
+    assert!(reply.contains(&expected), "{reply}\nlacks\n{expected}");
+}
+
+#[test]
+fn pr_09_a_call_without_arguments_reaches_the_server_with_an_empty_object() {
+    let sandbox = sandbox();
+    sandbox.configure_fixture(&[], ALLOW);
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    let reply = client.request("tools/call", &json!({ "name": "fix__received" }));
+    let received = reply["result"]["content"][0]["text"].as_str().unwrap();
+    let params: serde_json::Value = serde_json::from_str(received).unwrap();
+    assert_eq!(params["arguments"], json!({}), "{received}");
+    assert_eq!(params["name"], "received", "the server reads its own name");
+}
+
+#[test]
+fn unknown_members_of_a_call_reach_the_server_as_they_are() {
+    let sandbox = sandbox();
+    sandbox.configure_fixture(&[], ALLOW);
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    client.send(r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"fix__received","arguments":{"n":123456789012345678901234567890,"f":1.50},"x-own":{"a":[1]},"_meta":{"vendor/k":true}}}"#);
+    let reply = client.reply_to("7");
+    let value: serde_json::Value = serde_json::from_str(&reply).unwrap();
+    let received = value["result"]["content"][0]["text"].as_str().unwrap();
+    for part in [r#""n":123456789012345678901234567890"#, r#""f":1.50"#, r#""x-own":{"a":[1]}"#, r#""vendor/k":true"#] {
+        assert!(received.contains(part), "{received} lacks {part}");
+    }
+}
+
+#[test]
+fn pr_16_every_kind_of_content_passes_unchanged() {
+    let sandbox = sandbox();
+    sandbox.configure_fixture(&[], ALLOW);
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    client.send(r#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"fix__blocks","arguments":{}}}"#);
+    let reply = client.reply_to("8");
+    for part in [r#""size":123456789012345678901234567890"#, r#""priority":0.50"#, r#""type":"audio""#, r#""blob":"AAAA""#, r#""futureField":[1,2]"#, r#""x-own":1"#] {
+        assert!(reply.contains(part), "{reply} lacks {part}");
+    }
+}
+
+#[test]
+fn pr_24_an_error_result_passes_with_its_structured_content() {
+    let sandbox = sandbox();
+    sandbox.configure_fixture(&[], ALLOW);
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    let result = client.call("fix__fails", &json!({}));
+    assert_eq!(result["isError"], true);
+    assert_eq!(result["structuredContent"], json!({ "error": 1 }));
+    assert!(result.pointer("/_meta/toolgate~1error").is_none(), "a server's own error passes as it is: {result}");
+}
+
+#[test]
+fn pr_13_two_clients_with_the_same_id_and_token_get_their_own_replies_and_progress() {
+    let sandbox = sandbox();
+    sandbox.configure_fixture(&[], ALLOW);
+    let mut clients = [sandbox.serve_stdio(&[]), sandbox.serve_stdio(&[])];
+    for client in &mut clients {
+        client.initialize();
+    }
+    for (client, name) in clients.iter_mut().zip(["A", "B"]) {
+        client.send(&format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"fix__slow","arguments":{{"ms":200,"say":"{name}"}},"_meta":{{"progressToken":"p"}}}}}}"#
+        ));
+    }
+    for (client, name) in clients.iter_mut().zip(["A", "B"]) {
+        let mut progress = 0;
+        loop {
+            let line = client.line();
+            if line.contains("notifications/progress") {
+                assert!(line.contains(r#""progressToken":"p""#), "{line}");
+                progress += 1;
+            } else if line.contains(r#""id":1"#) {
+                assert!(line.contains(&format!(r#""text":"{name}""#)), "{line}");
+                break;
+            }
+        }
+        assert!(progress > 0, "{name} asked for progress");
+    }
+}
+
+#[test]
+fn st_15_a_server_that_dies_fails_the_call_at_once_and_the_call_is_not_sent_again() {
+    let sandbox = sandbox();
+    let ledger = sandbox.path("ledger").display().to_string();
+    sandbox.configure_fixture(&["--ledger", &ledger], ALLOW);
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    let begun = std::time::Instant::now();
+    let result = client.call("fix__die", &json!({}));
+    assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("fix") && text.contains('3') && text.contains("last words"), "{text}");
+    assert_eq!(result.pointer("/_meta/toolgate~1error/code").unwrap(), "may_have_run");
+    let again = client.call("fix__echo", &json!({ "message": "back" }));
+    assert_eq!(again["content"][0]["text"], "back", "the server is started again");
+    assert_eq!(sandbox.read("ledger").matches(r#""name":"die""#).count(), 1);
+}
+
+#[test]
+fn st_08_a_large_result_arrives_byte_for_byte() {
+    let sandbox = sandbox();
+    sandbox.configure_fixture(&[], ALLOW);
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    let result = client.call("fix__big", &json!({ "bytes": 300 * 1024 }));
+    assert_eq!(result["content"][0]["text"].as_str().unwrap().len(), 300 * 1024);
+}
+
+#[test]
+fn st_11_a_reply_that_is_no_utf_8_fails_alone() {
+    let sandbox = sandbox();
+    sandbox.configure_fixture(&[], ALLOW);
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    let broken = client.call("fix__broken", &json!({}));
+    assert_eq!(broken["isError"], true, "{broken}");
+    let clean = client.call("fix__echo", &json!({ "message": "still here" }));
+    assert_eq!(clean["content"][0]["text"], "still here");
+}
+
+#[test]
+fn mcp_call_prints_the_answer_and_reads_arguments_from_standard_input() {
+    let sandbox = sandbox();
+    sandbox.configure_fixture(&[], ALLOW);
+    let run = sandbox.run(&["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#]).exits(0);
+    assert_eq!(run.stdout, "hi\n");
+    let run = sandbox
+        .run_with(&["mcp", "call", "fix.echo", "--json", "-", "--output", "json"], r#"{"message":"in"}"#, &[])
+        .exits(0);
+    assert_eq!(run.json()["content"][0]["text"], "in");
+    sandbox.run(&["mcp", "call", "fix.echo", "--json", "[1]"]).exits(2);
+    sandbox.run(&["mcp", "call", "fix.nothing", "--json", "{}"]).exits(1);
+}

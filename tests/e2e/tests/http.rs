@@ -1,0 +1,161 @@
+//! The HTTP endpoint, both eras on one address.
+
+use serde_json::json;
+
+use crate::sandbox;
+
+const ALLOW: &str = "    capabilities:\n      allow: [\"mcp.call:fix\"]\n";
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+
+#[test]
+fn gw_05_host_and_origin_are_checked_before_anything_else() {
+    let sandbox = sandbox();
+    sandbox.configure_fixture(&[], ALLOW);
+    let server = sandbox.serve_http();
+    let host = server.address.to_string();
+    let evil = server.raw("POST", "/mcp", &[("Host", &host), ("Origin", "http://evil.example")], INITIALIZE);
+    assert_eq!(evil.status, 403, "{evil:?}");
+    let rebound = server.raw("POST", "/mcp", &[("Host", "evil.example")], INITIALIZE);
+    assert_eq!(rebound.status, 403, "{rebound:?}");
+    let normal = server.post("/mcp", &[], INITIALIZE);
+    assert_eq!(normal.status, 200, "{normal:?}");
+}
+
+#[test]
+fn gate_caller_only_a_token_opens_the_endpoint_and_it_fixes_the_persona() {
+    let sandbox = sandbox();
+    sandbox.configure(&format!(
+        "servers:\n{}{}personas:\n  default:\n    servers: [fix]\n    capabilities: {{ allow: [\"mcp.call:*\"] }}\n  other:\n    servers: [theirs]\n    capabilities: {{ allow: [\"mcp.call:*\"] }}\n",
+        sandbox.fixture_entry("fix", &[]),
+        sandbox.fixture_entry("theirs", &[]),
+    ));
+    let server = sandbox.serve_http();
+    let host = server.address.to_string();
+    assert_eq!(server.raw("POST", "/mcp", &[("Host", &host)], INITIALIZE).status, 401);
+    let wrong = [("Host", host.as_str()), ("Authorization", "Bearer wrong")];
+    assert_eq!(server.raw("POST", "/mcp", &wrong, INITIALIZE).status, 401);
+
+    let listed = server.modern("/mcp", "1", "tools/list", "{}").message();
+    assert!(listed.to_string().contains("fix__echo") && !listed.to_string().contains("theirs__"), "{listed}");
+    let refused = server.modern("/mcp/other", "2", "tools/list", "{}");
+    assert_eq!(refused.status, 403, "the path cannot change the persona: {refused:?}");
+
+    let issued = sandbox.run(&["token", "issue", "--persona", "other"]).exits(0);
+    let mut other = server;
+    other.token = issued.stdout;
+    let listed = other.modern("/mcp", "3", "tools/list", "{}").message();
+    assert!(listed.to_string().contains("theirs__echo") && !listed.to_string().contains("fix__"), "works at once: {listed}");
+}
+
+#[test]
+fn a_modern_client_discovers_lists_and_calls_without_a_session() {
+    let sandbox = sandbox();
+    sandbox.configure_fixture(&[], ALLOW);
+    let server = sandbox.serve_http();
+    let discovered = server.modern("/mcp", "\"d\"", "server/discover", "{}").message();
+    assert_eq!(discovered["id"], "d");
+    assert!(discovered["result"]["supportedVersions"].to_string().contains("2026-07-28"), "{discovered}");
+    let listed = server.modern("/mcp", "2", "tools/list", "{}").message();
+    assert_eq!(listed["result"]["resultType"], "complete");
+    assert_eq!(listed["result"]["cacheScope"], "private", "a list depends on its caller");
+    let called = server.modern("/mcp", "3", "tools/call", r#"{"name":"fix__echo","arguments":{"message":"hi"}}"#).message();
+    assert_eq!(called["result"]["content"][0]["text"], "hi", "{called}");
+    assert_eq!(called["result"]["resultType"], "complete");
+}
+
+#[test]
+fn a_header_that_disagrees_with_the_body_is_refused() {
+    let sandbox = sandbox();
+    sandbox.configure_fixture(&[], ALLOW);
+    let server = sandbox.serve_http();
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"fix__big","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+    let headers = [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", "fix__echo")];
+    let reply = server.post("/mcp", &headers, body);
+    assert_eq!(reply.status, 400, "{reply:?}");
+    assert_eq!(reply.message()["error"]["code"], -32020);
+}
+
+#[test]
+fn a_legacy_session_belongs_to_its_token_and_ends_with_delete() {
+    let sandbox = sandbox();
+    sandbox.configure_fixture(&[], ALLOW);
+    let mut server = sandbox.serve_http();
+    let opened = server.post("/mcp", &[], INITIALIZE);
+    let session = opened.header("mcp-session-id").unwrap().to_owned();
+    let headers = [("Mcp-Session-Id", session.as_str()), ("MCP-Protocol-Version", "2025-11-25")];
+    server.post("/mcp", &headers, r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    let call = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"fix__echo","arguments":{"message":"hi"}}}"#;
+    assert_eq!(server.post("/mcp", &headers, call).message()["result"]["content"][0]["text"], "hi");
+    let own = server.token.clone();
+    server.token = sandbox.run(&["token", "issue"]).exits(0).stdout;
+    assert_eq!(server.post("/mcp", &headers, call).status, 404, "another token's session is none");
+    server.token = own;
+    let (host, bearer) = (server.address.to_string(), format!("Bearer {}", server.token.trim()));
+    let delete = [("Host", host.as_str()), ("Authorization", bearer.as_str()), ("Mcp-Session-Id", session.as_str())];
+    assert!((200..300).contains(&server.raw("DELETE", "/mcp", &delete, "").status));
+    assert_eq!(server.post("/mcp", &headers, call).status, 404);
+}
+
+#[test]
+fn an_address_that_others_can_reach_is_refused() {
+    let sandbox = sandbox();
+    sandbox.configure_fixture(&[], ALLOW);
+    let run = sandbox.run(&["serve", "--listen", "0.0.0.0:0"]).exits(2);
+    assert!(run.stderr.contains("behind_proxy"), "{run:?}");
+}
+
+/// Starts a fixture that serves HTTP and gives its URL; it ends with the returned guard.
+fn upstream(sandbox: &toolgate_e2e::Sandbox, options: &[&str]) -> (String, Guard) {
+    use std::io::BufRead;
+    let mut child = std::process::Command::new(sandbox.fixture())
+        .args(["--http", "127.0.0.1:0"])
+        .args(options)
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    std::io::BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    (format!("http://127.0.0.1:{}/mcp/?k=a%2Fb", line.trim()), Guard(child))
+}
+
+struct Guard(std::process::Child);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_server_over_http_is_reached_in_either_era_and_either_form_of_reply() {
+    for options in [&[][..], &["--sse"], &["--era", "modern"], &["--era", "modern", "--sse"], &["--era", "dual"]] {
+        let sandbox = sandbox();
+        let (url, _guard) = upstream(&sandbox, options);
+        sandbox.configure(&format!("servers:\n  fix: {{ url: {url:?} }}\npersonas:\n  default:\n    servers: [fix]\n{ALLOW}"));
+        let mut client = sandbox.serve_stdio(&[]);
+        client.initialize();
+        let result = client.call("fix__echo", &json!({ "message": "over http" }));
+        assert_eq!(result["content"][0]["text"], "over http", "{options:?}");
+        let slow = client.call("fix__slow", &json!({ "ms": 300, "say": "late" }));
+        assert_eq!(slow["content"][0]["text"], "late", "{options:?}");
+    }
+}
+
+#[test]
+fn ht_10_and_ht_27_a_forgotten_session_is_renewed_once_and_ended_at_the_end() {
+    let sandbox = sandbox();
+    let ledger = sandbox.path("ledger").display().to_string();
+    let (url, _guard) = upstream(&sandbox, &["--forget-after", "1", "--ledger", &ledger]);
+    sandbox.configure(&format!("servers:\n  fix: {{ url: {url:?}, protocol: legacy }}\npersonas:\n  default:\n    servers: [fix]\n{ALLOW}"));
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    for _ in 0..2 {
+        let result = client.call("fix__echo", &json!({ "message": "hi" }));
+        assert_eq!(result["content"][0]["text"], "hi");
+    }
+    assert_eq!(client.close(), 0);
+    let ledger = sandbox.read("ledger");
+    assert_eq!(ledger.matches("\"method\":\"initialize\"").count(), 2, "{ledger}");
+    assert!(ledger.contains("DELETE s"), "{ledger}");
+}

@@ -1,0 +1,23 @@
+//! End-to-end tests on the built binary. Each test is one sentence and names the row, case or gate it
+//! proves; each gate's test fails when its call site is removed.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod calls;
+mod door;
+#[allow(dead_code)] // the plugin host's own tests use the rest
+#[path = "../../../host/plugins/src/tests/guests.rs"]
+mod guests;
+mod hostile;
+mod http;
+mod integrity;
+mod pins;
+mod policies;
+mod servers;
+
+/// The binary under test.
+const TOOLGATE: &str = env!("CARGO_BIN_EXE_toolgate");
+
+/// A sandbox around it.
+fn sandbox() -> toolgate_e2e::Sandbox {
+    toolgate_e2e::Sandbox::new(TOOLGATE)
+}

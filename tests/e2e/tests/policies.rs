@@ -1,0 +1,165 @@
+//! The one decision point, with the signed policies of the bundle.
+
+use serde_json::json;
+
+use crate::sandbox;
+
+#[test]
+fn gate_decide_with_no_policy_loaded_nothing_is_listed_and_nothing_passes() {
+    let sandbox = sandbox();
+    let ledger = sandbox.path("ledger").display().to_string();
+    sandbox.configure_fixture(&["--ledger", &ledger], "plugins: { bundle: none }\n");
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    assert_eq!(client.tool_names(), Vec::<String>::new());
+    let reply = client.request("tools/call", &json!({ "name": "fix__echo", "arguments": {} }));
+    let refused = reply.get("error").is_some() || reply["result"]["isError"] == true;
+    assert!(refused, "{reply}");
+    assert!(!sandbox.read("ledger").contains("tools/call"));
+}
+
+#[test]
+fn gate_ask_a_call_without_a_label_asks_with_its_id_and_both_ways_to_grant() {
+    let sandbox = sandbox();
+    let ledger = sandbox.path("ledger").display().to_string();
+    sandbox.configure_fixture(&["--ledger", &ledger], "");
+    let run = sandbox.run(&["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#]).exits(3);
+    assert!(run.stderr.contains("ask_"), "{run:?}");
+    assert!(run.stderr.contains("approvals grant ask_") && run.stderr.contains("mcp.call:fix"), "{run:?}");
+    assert!(!sandbox.read("ledger").contains("tools/call"), "an ask sends nothing");
+    let events = sandbox.events();
+    assert!(events.contains(&"approval.request".to_owned()), "{events:?}");
+    assert!(!events.contains(&"mcp_called".to_owned()), "{events:?}");
+}
+
+#[test]
+fn the_same_call_asked_twice_is_one_ask() {
+    let sandbox = sandbox();
+    sandbox.configure_fixture(&[], "");
+    let ask = |message: &str| {
+        let arguments = format!(r#"{{"message":"{message}"}}"#);
+        let run = sandbox.run(&["mcp", "call", "fix.echo", "--json", &arguments, "--output", "json"]).exits(3);
+        run.json()["_meta"]["toolgate/error"]["ask"].as_str().unwrap().to_owned()
+    };
+    let first = ask("a");
+    assert_eq!(first, ask("a"));
+    assert_ne!(first, ask("b"), "other arguments are another question");
+}
+
+#[test]
+fn cap_023_a_tool_without_a_label_is_denied_and_not_listed() {
+    let sandbox = sandbox();
+    let ledger = sandbox.path("ledger").display().to_string();
+    sandbox.configure_fixture(
+        &["--ledger", &ledger],
+        "    capabilities:\n      allow: [\"mcp.call:fix/echo\"]\n      require_approval: [\"mcp.call:fix/big\"]\n",
+    );
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    assert_eq!(client.tool_names(), ["fix__echo", "fix__big"], "APR-002: what asks stays visible");
+    let denied = client.call("fix__environment", &json!({}));
+    assert_eq!(denied.pointer("/_meta/toolgate~1error/code").unwrap(), "denied");
+    let asked = client.call("fix__big", &json!({ "bytes": 1 }));
+    assert_eq!(asked.pointer("/_meta/toolgate~1error/code").unwrap(), "approval_required");
+    assert!(!sandbox.read("ledger").contains("tools/call"));
+    assert!(sandbox.events().contains(&"mcp_denied".to_owned()));
+}
+
+#[test]
+fn gate_binding_scp_002_a_server_of_another_persona_does_not_exist() {
+    let sandbox = sandbox();
+    sandbox.configure(&format!(
+        "servers:\n{}{}personas:\n  default:\n    servers: [fix]\n    capabilities: {{ allow: [\"mcp.call:*\"] }}\n  other:\n    servers: [theirs]\n    capabilities: {{ allow: [\"mcp.call:*\"] }}\n",
+        sandbox.fixture_entry("fix", &[]),
+        sandbox.fixture_entry("theirs", &[]),
+    ));
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    assert!(client.tool_names().iter().all(|name| name.starts_with("fix__")));
+    let theirs = client.request("tools/call", &json!({ "name": "theirs__echo", "arguments": {} }));
+    let nobodys = client.request("tools/call", &json!({ "name": "nobodys__echo", "arguments": {} }));
+    assert_eq!(theirs["error"]["code"], -32602, "{theirs}");
+    let blank = |reply: &serde_json::Value| reply["error"]["message"].as_str().unwrap().replace("theirs", "X").replace("nobodys", "X");
+    assert_eq!(blank(&theirs), blank(&nobodys), "another persona's server looks like none");
+    let mut other = sandbox.serve_stdio(&["--persona", "other"]);
+    other.initialize();
+    assert!(other.tool_names().iter().all(|name| name.starts_with("theirs__")));
+}
+
+#[test]
+fn tru_002_a_tool_named_for_automatic_approval_needs_no_ask() {
+    let sandbox = sandbox();
+    let entry = format!("{}    trust: {{ auto_approve_tools: [echo] }}\n", sandbox.fixture_entry("fix", &[]));
+    sandbox.configure(&format!("servers:\n{entry}personas:\n  default:\n    servers: [fix]\n"));
+    sandbox.run(&["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#]).exits(0);
+    sandbox.run(&["mcp", "call", "fix.big", "--json", "{}"]).exits(3);
+}
+
+#[test]
+fn tru_010_the_exact_name_filter_holds_for_listing_and_calling() {
+    let sandbox = sandbox();
+    let entry = format!("{}    tools: {{ deny: [big] }}\n", sandbox.fixture_entry("fix", &[]));
+    sandbox.configure(&format!(
+        "servers:\n{entry}personas:\n  default:\n    servers: [fix]\n    capabilities: {{ allow: [\"mcp.call:fix\"] }}\n"
+    ));
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    assert!(!client.tool_names().contains(&"fix__big".to_owned()));
+    let reply = client.request("tools/call", &json!({ "name": "fix__big", "arguments": {} }));
+    assert_eq!(reply["error"]["code"], -32602, "{reply}");
+}
+
+#[test]
+fn gate_result_se_01_hidden_text_in_a_result_and_a_definition_does_not_reach_the_model() {
+    let sandbox = sandbox();
+    let tools = sandbox.write(
+        "tools.json",
+        "[{\"name\":\"hidden\",\"description\":\"Reads a file\u{e0053}\u{e0054}\u{200b}\u{feff}\u{202e}\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"clean\",\"description\":\"fine\",\"inputSchema\":{\"type\":\"object\"}}]",
+    );
+    sandbox.configure_fixture(&["--tools", &tools], "    capabilities:\n      allow: [\"mcp.call:fix\"]\n");
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    assert_eq!(client.tool_names(), ["fix__clean"], "a definition with hidden text is blocked");
+
+    let other = crate::sandbox();
+    other.configure_fixture(&[], "    capabilities:\n      allow: [\"mcp.call:fix\"]\n");
+    let mut client = other.serve_stdio(&[]);
+    client.initialize();
+    let result = client.call("fix__hidden", &json!({}));
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(!text.chars().any(|c| matches!(c, '\u{200b}' | '\u{202e}' | '\u{1b}') || ('\u{e0000}'..='\u{e007f}').contains(&c)), "{text:?}");
+    assert!(text.starts_with("visible") && text.ends_with("end"), "{text:?}");
+}
+
+#[test]
+fn a_plugin_without_the_authority_to_allow_cannot() {
+    let sandbox = sandbox();
+    sandbox.configure_fixture(
+        &[],
+        "    capabilities:\n      allow: [\"mcp.call:fix\"]\nplugins:\n  load:\n    - { plugin: toolgate/capabilities, decisions: [ask, deny] }\n",
+    );
+    let run = sandbox.run(&["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#]).exits(3);
+    assert!(run.stderr.contains("ask_"), "its allow counts as abstain, so the fallback asks: {run:?}");
+}
+
+#[test]
+fn gate_adapter_a_path_is_corrected_before_the_verdict_and_one_that_leaves_is_refused() {
+    let sandbox = sandbox();
+    let root = sandbox.path("root").display().to_string();
+    let ledger = sandbox.path("ledger").display().to_string();
+    let entry = format!(
+        "{}    adapter: {{ plugin: toolgate/filesystem, settings: {{ roots: [{root:?}] }} }}\n",
+        sandbox.fixture_entry("fix", &["--ledger", &ledger])
+    );
+    sandbox.configure(&format!(
+        "servers:\n{entry}personas:\n  default:\n    servers: [fix]\n    capabilities: {{ allow: [\"mcp.call:fix\"] }}\n"
+    ));
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    let result = client.call("fix__received", &json!({ "path": "a/../b.txt" }));
+    let received = result["content"][0]["text"].as_str().unwrap();
+    assert!(received.contains(&format!("{root}/b.txt")), "{received}");
+    let refused = client.call("fix__received", &json!({ "path": "../../etc/passwd" }));
+    assert_eq!(refused.pointer("/_meta/toolgate~1error/code").unwrap(), "adapter_refused");
+    assert!(!sandbox.read("ledger").contains("passwd"));
+}
