@@ -43,11 +43,13 @@ impl Store {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, StoreError> {
         files::create_private_dir(data_dir).map_err(|source| StoreError::io("create", data_dir, source))?;
-        Ok(Self {
+        let store = Self {
             data_dir: data_dir.to_owned(),
             state: State::open(data_dir, Arc::clone(&clock))?,
             audit: Writer::start(data_dir, writer, durability, clock)?,
-        })
+        };
+        store.report_expired_asks()?;
+        Ok(store)
     }
 
     /// The directory of this store.
@@ -92,7 +94,9 @@ impl Store {
         ttl: Duration,
         max_pending: usize,
     ) -> Result<Recorded, StoreError> {
-        self.state.record_ask(binding, about, ttl, max_pending)
+        let recorded = self.state.record_ask(binding, about, ttl, max_pending);
+        self.report_expired_asks()?;
+        recorded
     }
 
     /// An ask by its id, as it stands now.
@@ -116,9 +120,15 @@ impl Store {
         self.state.spend(binding)
     }
 
-    /// Asks that expired since the last call of this, each given once, for the audit log (AUD-019).
-    pub fn take_expired_asks(&self) -> Result<Vec<Ask>, StoreError> {
-        self.state.take_expired_asks()
+    /// Writes an `approval.timeout` row for each ask that expired and was not reported yet, and
+    /// returns these (AUD-019). [`Self::record_ask`] and opening do this too; a gateway that waits
+    /// for answers calls it when one is due.
+    pub fn report_expired_asks(&self) -> Result<Vec<Ask>, StoreError> {
+        let expired = self.state.take_expired_asks()?;
+        for ask in &expired {
+            self.append_detached(AuditRow::ask_timed_out(ask));
+        }
+        Ok(expired)
     }
 
     /// The pins of a server; `None` where it was never pinned. Pins that are unreadable, gone or

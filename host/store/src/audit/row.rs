@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use toolgate_signing::Digest;
 
 use super::event::Event;
+use crate::state::asks::Ask;
 
 /// Who acts. Run and thread ids are claimed by the client and open nothing; the rest is known to
 /// the host from the credential.
@@ -126,6 +127,18 @@ impl AuditRow {
             .with("ask", ask)
             .with("reason", reason)
             .with("expires_at", expires_at)
+    }
+
+    /// `approval.timeout`: nobody answered, or nobody used the answer, in time (AUD-019). Run and
+    /// thread stand in the `approval.request` row with the same `ask`.
+    pub fn ask_timed_out(ask: &Ask) -> Self {
+        let mut row = Self::about_server(Event::ApprovalTimeout, &ask.about.server)
+            .with("ask", ask.id.as_str())
+            .with("reason", ask.about.reason.as_str())
+            .with("expires_at", ask.expires_at_ms);
+        row.persona_id = Some(ask.about.persona.clone());
+        row.tool = Some(ask.about.tool.clone());
+        row
     }
 
     /// `mcp_initialized`: the handshake of a server, in the members acceptance 2.5 names.

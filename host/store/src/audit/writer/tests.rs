@@ -124,3 +124,14 @@ fn lost_rows_are_counted_in_a_row_of_their_own() {
     let gap = rows.iter().find(|row| row.event() == "audit_gap").unwrap();
     assert_eq!(gap.details["lost"], 3);
 }
+
+/// What one call costs the writer when nothing else is written: no group to share the commit with.
+#[test]
+#[ignore = "a figure for the reader"]
+fn one_row_after_the_other() {
+    let bench = Bench::new();
+    let rows = 20_000;
+    let started = Instant::now();
+    crate::testing::append(bench.store(), rows);
+    println!("{rows} rows, one after the other: {:?} a row", started.elapsed() / 20_000);
+}

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
-use crate::testing::{Bench, digest};
-use crate::{AskAbout, AskBinding, AskState, STATE_DB, StoreError};
+use crate::testing::{Bench, digest, run};
+use crate::{AskAbout, AskBinding, AskState, Filter, STATE_DB, StoreError};
 
 const TTL: Duration = Duration::from_mins(5);
 
@@ -116,19 +116,24 @@ fn an_expired_grant_opens_nothing_and_is_reported_once() {
     let pending = ask(&bench, "[]").ask.id;
     bench.store().answer_ask(&granted, true, "operator").unwrap();
     bench.clock.advance(299_999);
-    assert!(bench.store().take_expired_asks().unwrap().is_empty());
+    assert!(bench.store().report_expired_asks().unwrap().is_empty());
     bench.clock.advance(1);
     assert_eq!(bench.store().spend(&binding("{}")).unwrap(), None);
     assert_eq!(bench.store().ask(&pending).unwrap().unwrap().state, AskState::Expired);
     assert!(bench.store().answer_ask(&pending, true, "late").is_err());
     let mut expired: Vec<String> =
-        bench.store().take_expired_asks().unwrap().into_iter().map(|ask| ask.id).collect();
+        bench.store().report_expired_asks().unwrap().into_iter().map(|ask| ask.id).collect();
     expired.sort();
     let mut expected = vec![granted, pending];
     expected.sort();
     assert_eq!(expired, expected);
-    assert!(bench.store().take_expired_asks().unwrap().is_empty());
+    assert!(bench.store().report_expired_asks().unwrap().is_empty());
     assert!(ask(&bench, "{}").is_new);
+    run(bench.store().flush());
+    let filter = Filter { event_prefix: Some("approval.timeout".to_owned()), ..Filter::default() };
+    let rows = bench.store().reader().unwrap().tail(10, &filter).unwrap();
+    assert_eq!(rows.len(), 2, "each expiry is in the log once");
+    assert_eq!((rows[0].action.as_str(), rows[0].server()), ("approval.timeout", Some("github")));
 }
 
 #[test]
