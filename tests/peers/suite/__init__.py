@@ -1,0 +1,1 @@
+"""Toolgate between a real client and real servers; see `run.py`."""
