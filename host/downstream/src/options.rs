@@ -12,7 +12,7 @@ use toolgate_wire::Limits;
 /// Who holds a bearer token. Persona and lane come from here and from nowhere else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Credential {
-    /// Stable id of the token, never the token: it goes into grants, sessions and audit rows.
+    /// Stable name of the token, `token:<id>`, never the token: it goes into grants and audit rows as it is.
     pub id: String,
     /// As whom the holder acts.
     pub persona: String,

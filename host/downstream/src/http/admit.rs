@@ -38,7 +38,7 @@ impl Admitted {
         Caller {
             persona: self.credential.persona.clone(),
             lane: self.credential.lane.clone(),
-            credential: format!("token:{}", self.credential.id),
+            credential: self.credential.id.clone(),
             session,
             run_id: claims.run_id,
             thread_id: claims.thread_id,

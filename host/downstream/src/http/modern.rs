@@ -7,7 +7,8 @@ use http::request::Parts;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use toolgate_wire::envelope::Era;
-use toolgate_wire::{ErrorObject, Id, Outcome, Request, headers};
+use toolgate_wire::headers::{self, HeaderFault, HeaderMismatch};
+use toolgate_wire::{ErrorObject, Id, Outcome, Request};
 
 use super::Shared;
 use super::admit::Admitted;
@@ -28,8 +29,8 @@ pub(super) async fn request(
     accepts: Accepts,
     request: Request,
 ) -> Reply {
-    if let Err(error) = check_headers(parts, &request) {
-        return answer::error(StatusCode::BAD_REQUEST, Some(&request.id), error);
+    if let Err(mismatch) = compare_headers(parts, &request) {
+        return answer::error(StatusCode::BAD_REQUEST, Some(&request.id), mismatch.to_error_object());
     }
     let claims = Claims::of_params(request.params.as_deref()).and_then(|claims| {
         claims.agree(&admitted.credential.persona, &admitted.credential.lane)?;
@@ -48,15 +49,24 @@ pub(super) async fn request(
     exchange::run(shared, admitted.caller(session, Era::Modern, claims), request, accepts, None).await
 }
 
+/// The error for headers that name another revision than the body. A missing header is no contradiction:
+/// a revision that is not known here may have other rules.
+pub(super) fn contradiction(parts: &Parts, request: &Request) -> Option<ErrorObject> {
+    let mismatch = compare_headers(parts, request).err()?;
+    let contradicts =
+        mismatch.header == headers::PROTOCOL_VERSION && mismatch.fault == HeaderFault::Different;
+    contradicts.then(|| mismatch.to_error_object())
+}
+
 /// What intermediaries read in the headers must be what the body says.
-fn check_headers(parts: &Parts, request: &Request) -> Result<(), ErrorObject> {
+fn compare_headers(parts: &Parts, request: &Request) -> Result<(), HeaderMismatch> {
     let get = |name: &str| {
         let mut values = parts.headers.get_all(name).iter();
         let first = values.next()?.to_str().ok()?.to_owned();
         values.next().is_none().then_some(first)
     };
     let params = request.params.as_deref().map(RawValue::get);
-    headers::check(&request.method, params, &get).map_err(|mismatch| mismatch.to_error_object())
+    headers::check(&request.method, params, &get)
 }
 
 fn listen(

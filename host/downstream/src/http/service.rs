@@ -100,7 +100,11 @@ async fn post(shared: &Arc<Shared>, parts: &Parts, admitted: &Admitted, body: In
         Err(refusal) => answer::error(StatusCode::BAD_REQUEST, refusal.id.as_ref(), refusal.error),
         Ok(Inbound::Batch(items)) => legacy::batch(shared, parts, admitted, accepts, items).await,
         Ok(Inbound::One(Message::Request(request))) => match crate::modern::era_of(&request) {
-            Err(error) => answer::error(StatusCode::BAD_REQUEST, Some(&request.id), error),
+            Err(error) => {
+                // Which revision is meant must be clear before it can be said that it is not served.
+                let error = modern::contradiction(parts, &request).unwrap_or(error);
+                answer::error(StatusCode::BAD_REQUEST, Some(&request.id), error)
+            }
             Ok(Era::Modern) => modern::request(shared, parts, admitted, accepts, request).await,
             Ok(Era::Legacy) if version(parts) == Some(MODERN) => {
                 let error = crate::modern::missing_envelope();

@@ -44,9 +44,9 @@ impl Server {
 
     pub(super) async fn with(change: impl FnOnce(&mut HttpOptions)) -> Self {
         let known = vec![
-            ("alpha", Credential::new("a", "coder")),
-            ("beta", Credential::new("b", "coder")),
-            ("gamma", Credential::new("c", "researcher")),
+            ("alpha", Credential::new("token:a", "coder")),
+            ("beta", Credential::new("token:b", "coder")),
+            ("gamma", Credential::new("token:c", "researcher")),
         ];
         let tokens = Arc::new(Tokens(Mutex::new(known)));
         let mut options =

@@ -60,6 +60,10 @@ async fn a_wrong_envelope_is_refused_with_the_code_that_says_why() {
     let reply = reply.await;
     assert_eq!((reply.status, reply.code()), (400, -32022));
     assert_eq!(reply.json()["error"]["data"]["supported"], json!(["2026-07-28"]));
+    let other =
+        Request::post(&later).header("MCP-Protocol-Version", "2026-07-28").header("Mcp-Method", "tools/list");
+    let reply = server.send(other).await;
+    assert_eq!((reply.status, reply.code()), (400, -32020), "which revision is meant comes first");
     let bare = super::client::message(1, "tools/list", json!({})).to_string();
     let reply = server.send(modern_post(&bare, "tools/list", None)).await;
     assert_eq!((reply.status, reply.code()), (400, -32602));
