@@ -149,7 +149,9 @@ fn mask_args(args: &[String]) -> Vec<String> {
     for argument in args {
         let shown = match argument.split_once('=') {
             Some((name, value)) if looks_like_secret(name, value) => format!("{name}={MASK}"),
-            _ if before.starts_with('-') && looks_like_secret(before, argument) => MASK.to_owned(),
+            _ if is_option(before) && !argument.starts_with('-') && looks_like_secret(before, argument) => {
+                MASK.to_owned()
+            }
             _ if looks_like_secret("", argument) => MASK.to_owned(),
             _ => argument.clone(),
         };
@@ -157,6 +159,11 @@ fn mask_args(args: &[String]) -> Vec<String> {
         before = argument;
     }
     masked
+}
+
+/// An option whose value is the next argument.
+fn is_option(argument: &str) -> bool {
+    argument.starts_with('-') && !argument.contains('=')
 }
 
 fn persona_value(persona: &Persona) -> Value {
