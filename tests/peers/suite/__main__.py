@@ -8,10 +8,12 @@ import logging
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 import traceback
+from importlib import metadata
 from pathlib import Path
 from types import FrameType
 
@@ -45,6 +47,11 @@ class Runner:
         self.direct: dict[tuple[str, str], Direct] = {}
         self.outcomes: list[Outcome] = []
         self.sees_orphans = processes.become_reaper()
+
+    def version(self) -> str:
+        """What is under test, as it calls itself."""
+        done = subprocess.run([self.toolgate, "--version"], capture_output=True, text=True, check=False)
+        return done.stdout.strip()
 
     def run(self, case: Case) -> None:
         """One test."""
@@ -128,15 +135,16 @@ def main() -> int:
         runner = Runner(catalogue, Path(arguments.toolgate), scratch)
         for case in chosen:
             runner.run(case)
+        return conclude(runner)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    return conclude(runner)
 
 
 def conclude(runner: Runner) -> int:
     """The table, and the exit code."""
     outcomes = runner.outcomes
-    print(f"\n{report.table(outcomes, VERSIONS)}\n")
+    print(f"\nclient: PyPI mcp {metadata.version('mcp')}; {runner.version()}")
+    print(f"{report.table(outcomes, VERSIONS)}\n")
     if not runner.sees_orphans:
         print("this system does not show orphan processes: nobody looked for them")
     print(report.totals(outcomes), flush=True)

@@ -8,7 +8,6 @@ import subprocess
 
 from . import compare
 from .case import Bench
-from .client import connect
 from .parts import LEGACY, Call, Json
 
 ECHO = ("everything.echo", "--json", '{"message":"hi"}')
@@ -65,7 +64,7 @@ async def json_output_is_the_result(bench: Bench) -> None:
     """`--output json` prints the result as the server gave it."""
     bench.sandbox.configure_part(bench.part)
     chosen = [call for call in bench.part.calls if call.tool in ("get-structured-content", "get-tiny-image")]
-    async with connect_directly(bench) as session:
+    async with bench.directly(LEGACY) as session:
         for one in chosen:
             direct = await session.call(one)
             done = bench.sandbox.run(
@@ -77,11 +76,6 @@ async def json_output_is_the_result(bench: Bench) -> None:
             bench.check(compare.difference(one.tool, compare.bare(wanted), compare.bare(got)))
 
 
-def connect_directly(bench: Bench):  # noqa: ANN201  (a context manager of `case`)
-    """The direct connection of this part."""
-    return bench.directly(LEGACY)
-
-
 async def add_says_what_is_pinned(bench: Bench) -> None:
     """A name that was removed and is added with another command: what `mcp add` says of its pins is true."""
     bench.sandbox.configure({}, allow=["mcp.call:everything"])
@@ -91,7 +85,7 @@ async def add_says_what_is_pinned(bench: Bench) -> None:
     status = json.loads(bench.sandbox.run("mcp", "status", "everything", "--json").stdout)["servers"][0]
     pins = {tool["pin"] for tool in status["tools"]}
     if "pinned as they are now" in said:
-        assert pins == {"matches"}, f"`mcp add` said «{said.splitlines()[-2]}», but the pins are {pins}"
+        assert pins == {"matches"}, f"`mcp add` said that the tools are pinned as they are now, but their pins: {pins}"
         expect(call(bench), 0)
     else:
         assert "mcp pin everything --accept" in said, said

@@ -46,6 +46,7 @@ def life_cases() -> list[Case]:
     found += [case("everything", HTTP, "both", life.both_eras_at_once)]
     found += [case("everything", HTTP, "-", life.a_token_is_needed)]
     found += [case("everything", STDIO, MODERN, life.secrets_stay)]
+    found += [case("everything", STDIO, LEGACY, through.writing_systems)]
     found += [case("everything", STDIO, LEGACY, life.long_names_are_shortened)]
     found += [case("everything", transport, era, life.several_servers_at_once)
               for transport, era in ((STDIO, LEGACY), (HTTP, MODERN))]

@@ -226,7 +226,8 @@ def sample_files(files: Path, with_git: bool) -> None:
     shutil.rmtree(files, ignore_errors=True)
     for name in ("many", "tree/inner"):
         (files / name).mkdir(parents=True)
-    texts = {"plain.txt": "first line\nsecond line\n", "odd ✓.txt": "é 漢字 🎉\r\n\ttab\n", "tree/inner/leaf.txt": "leaf"}
+    texts = {"plain.txt": "first line\nsecond line\n", "odd ✓.txt": "é 漢字 🎉\r\n\ttab\n"}
+    texts["tree/inner/leaf.txt"] = "leaf"
     # Longer than any pipe or read buffer, and of characters that do not end where buffers do.
     texts["large.txt"] = "".join(f"{index:07} größer 漢字 🎉\n" for index in range(70_000))
     texts |= {f"many/{index}.txt": f"file {index}\n" for index in range(20)}
