@@ -50,6 +50,32 @@ pub(crate) fn run(project: &Project, signer: &Signer) -> Outcome<()> {
     Ok(())
 }
 
+/// Builds every plugin and compares it with its committed component, byte by byte; true when none
+/// differs. Where the release names another toolchain there is nothing to compare.
+pub(crate) fn compare(project: &Project) -> Outcome<bool> {
+    let toolchain = Toolchain::find()?;
+    toolchain.build(project)?;
+    let trusted = keys::admitted(project)?;
+    let metadata = project.metadata("plugins", TARGET)?;
+    let mut same = true;
+    for plugin in Plugin::all(&metadata)? {
+        let committed = fs::read(plugin.blobs(project).join("component.wasm"))?;
+        let envelope = fs::read(plugin.blobs(project).join("release.dsse.json"))?;
+        let verified = release::verify(&plugin, &envelope, &committed, &trusted)?;
+        let theirs = &verified.release().toolchain;
+        let verdict = if *theirs != toolchain.description() {
+            format!("not compared: built with {theirs}, and here is {}", toolchain.description())
+        } else if component::wrap(&fs::read(plugin.core_module(project))?)? == committed {
+            "the same bytes".to_owned()
+        } else {
+            same = false;
+            "DIFFERS from what its sources give".to_owned()
+        };
+        println!("{:<24} {} {verdict}", plugin.manifest.name, plugin.version);
+    }
+    Ok(same)
+}
+
 /// One plugin; returns the size of its component in bytes.
 fn build_one(
     project: &Project,

@@ -14,6 +14,7 @@ use project::Project;
 mod build_plugins;
 mod check;
 mod component;
+mod gates;
 mod guest;
 mod keys;
 mod metadata;
@@ -21,6 +22,7 @@ mod plugin;
 mod project;
 mod release;
 mod sources;
+mod test;
 
 /// What went well, or the text to print.
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -32,8 +34,14 @@ usage: cargo xtask <verb>
                               FILE holds an Ed25519 seed as 64 hex characters, outside of this tree
   build-plugins --dev-key     the same with a development key of this checkout, which is made on
                               first use and admitted by registry/first-party/keys.txt
+  compare-plugins             build them and compare with the committed components, byte by byte,
+                              where the release names the toolchain of this machine
   check [--release]           floors, bans, sources, licences, signed blobs, requirements, tidiness;
                               with --release a development key is an error too
+  test                        everything that has to hold: format, lints, tests, checks, quickstart,
+                              real clients and servers
+  gates [NAME]                remove the call site of each gate in turn, in a copy of the tree, and
+                              show that its end-to-end test goes red
 ";
 
 fn main() -> ExitCode {
@@ -42,8 +50,12 @@ fn main() -> ExitCode {
     let done = match arguments.as_slice() {
         ["build-plugins", "--seed", file] => build(&Signer::Seed(PathBuf::from(file))),
         ["build-plugins", "--dev-key"] => build(&Signer::Development),
+        ["compare-plugins"] => Project::here().and_then(|project| build_plugins::compare(&project)),
         ["check"] => check(false),
         ["check", "--release"] => check(true),
+        ["test"] => Project::here().and_then(|project| test::run(&project)),
+        ["gates"] => Project::here().and_then(|project| gates::run(&project, None)),
+        ["gates", name] => Project::here().and_then(|project| gates::run(&project, Some(name))),
         _ => {
             eprint!("{USAGE}");
             return ExitCode::from(2);

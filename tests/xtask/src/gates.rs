@@ -1,0 +1,147 @@
+//! `cargo xtask gates`: removes the call site of each gate in turn and shows that its test goes red.
+//!
+//! The tree is copied, so that the one being worked on is never touched. A gate whose test stays
+//! green without it is a check that nobody calls, the classic failure of this field.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::Outcome;
+use crate::project::Project;
+
+/// One gate: where it is called, what is left when it is not, and the test that must notice.
+struct Gate {
+    name: &'static str,
+    file: &'static str,
+    call: &'static str,
+    without: &'static str,
+    test: &'static str,
+}
+
+const GATES: &[Gate] = &[
+    Gate {
+        name: "binding",
+        file: "host/gateway/src/decide.rs",
+        call: "Self { bound: !narrowed_away && servers.iter().any(|name| name == server) }",
+        without: "Self { bound: !narrowed_away || servers.is_empty() }",
+        test: "gate_binding",
+    },
+    Gate {
+        name: "decide",
+        file: "host/gateway/src/call.rs",
+        call: "Ruling::Deny => Err(self.denied(&verdict)),",
+        without: "Ruling::Deny => Ok(()),",
+        test: "cap_023",
+    },
+    Gate {
+        name: "ask",
+        file: "host/gateway/src/call.rs",
+        call: "                .map_err(Stop),",
+        without: "                .map_err(Stop).or(Ok(())),",
+        test: "gate_ask",
+    },
+    Gate {
+        name: "pin",
+        file: "host/gateway/src/surface.rs",
+        call: "pin: approved.state_of(&name, &digest),",
+        without: "pin: PinState::Matches,",
+        test: "gate_pin",
+    },
+    Gate {
+        name: "adapter",
+        file: "host/gateway/src/call.rs",
+        call: "let Some(adapter) = self.adapter()? else { return Ok(document) };",
+        without: "let Some(adapter) = self.adapter()?.filter(|_| false) else { return Ok(document) };",
+        test: "gate_adapter",
+    },
+    Gate {
+        name: "result",
+        file: "host/gateway/src/call.rs",
+        call: "match self.judged_result(&result) {",
+        without: "match self.judged_result(&result).map(|_| None) {",
+        test: "gate_result",
+    },
+    Gate {
+        name: "audit",
+        file: "host/gateway/src/call.rs",
+        call: "        self.record_called(&params).await?;\n",
+        without: "",
+        test: "gate_audit",
+    },
+    Gate {
+        name: "signature",
+        file: "host/gateway/src/assemble.rs",
+        call: "        release.check_component(&self.component).map_err(refused)?;\n",
+        without: "",
+        test: "gate_signature",
+    },
+];
+
+/// Removes each gate in turn; true if every test went red, and was green before.
+pub(crate) fn run(project: &Project, only: Option<&str>) -> Outcome<bool> {
+    let copy = project.path("target/gates");
+    copy_tree(&project.path("."), &copy)?;
+    let chosen: Vec<&Gate> = GATES.iter().filter(|gate| only.is_none_or(|name| name == gate.name)).collect();
+    if chosen.is_empty() {
+        return Err(format!("there is no gate {}", only.unwrap_or_default()).into());
+    }
+    let mut proven = true;
+    for gate in chosen {
+        let path = copy.join(gate.file);
+        let whole = fs::read_to_string(&path)?;
+        if whole.matches(gate.call).count() != 1 {
+            return Err(format!("{}: the call site of gate {} is not there exactly once", gate.file, gate.name).into());
+        }
+        let green = passes(project, &copy, gate.test)?;
+        fs::write(&path, whole.replace(gate.call, gate.without))?;
+        let red = !passes(project, &copy, gate.test)?;
+        fs::write(&path, &whole)?;
+        let verdict = match (green, red) {
+            (true, true) => "proven: the test goes red without it",
+            (false, _) => "NOT PROVEN: the test fails with the gate in place",
+            (true, false) => "NOT PROVEN: the test stays green without it",
+        };
+        println!("{:<10} {:<14} {verdict}", gate.name, gate.test);
+        proven &= green && red;
+    }
+    Ok(proven)
+}
+
+/// The test, on a binary built from the copy. One that does not compile is no proof.
+fn passes(project: &Project, copy: &Path, test: &str) -> Outcome<bool> {
+    let cargo = || {
+        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        let shared = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| project.path("target"), PathBuf::from);
+        command.current_dir(copy).env("CARGO_TARGET_DIR", shared);
+        command
+    };
+    let package = ["--release", "--quiet", "-p", "toolgate-cli", "-p", "toolgate-fixtures"];
+    let built = cargo().arg("test").args(package).args(["--no-run"]).status()?;
+    if !built.success() {
+        return Err(format!("the copy does not compile for {test}").into());
+    }
+    let ran = cargo().args(["test", "--release", "--quiet", "-p", "toolgate-cli", "--test", "e2e", "--", test]).output()?;
+    Ok(ran.status.success())
+}
+
+/// Copies what git tracks, as it is in the working tree.
+fn copy_tree(from: &Path, to: &Path) -> Outcome<()> {
+    let listed = Command::new("git").args(["ls-files", "-z"]).current_dir(from).output()?;
+    let names = String::from_utf8(listed.stdout)?;
+    for name in names.split('\0').filter(|name| !name.is_empty()) {
+        let target = to.join(name);
+        if let Some(parent) = target.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        let source = from.join(name);
+        let same = match (fs::read(&source), fs::read(&target)) {
+            (Ok(new), Ok(old)) => new == old,
+            _ => false,
+        };
+        if !same && source.exists() {
+            fs::copy(&source, &target)?;
+        }
+    }
+    Ok(())
+}

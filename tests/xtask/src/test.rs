@@ -1,0 +1,112 @@
+//! `cargo xtask test`: everything that has to hold, in the order in which it fails fastest.
+//!
+//! Contract: it installs nothing outside the project, never uses sudo, and says what is missing. A
+//! stage that cannot run is in the table with its reason, and is an error where `CI` is set.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::Outcome;
+use crate::project::Project;
+
+/// How a stage ended.
+enum Ended {
+    Passed,
+    Failed(String),
+    Skipped(String),
+}
+
+struct Stage {
+    name: &'static str,
+    ended: Ended,
+    took: Duration,
+}
+
+/// Runs every stage, whatever the others say, and prints the table.
+pub(crate) fn run(project: &Project) -> Outcome<bool> {
+    let in_ci = std::env::var_os("CI").is_some();
+    let mut stages = Vec::new();
+    let mut stage = |name: &'static str, work: &dyn Fn() -> Outcome<Ended>| {
+        println!("\n== {name}");
+        let begun = Instant::now();
+        let ended = work().unwrap_or_else(|fault| Ended::Failed(fault.to_string()));
+        stages.push(Stage { name, ended, took: begun.elapsed() });
+    };
+    stage("format", &|| cargo(project, &["fmt", "--all", "--check"]));
+    stage("lints", &|| cargo(project, &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]));
+    stage("tests", &|| cargo(project, &["test", "--release", "--workspace", "--quiet", "--no-fail-fast"]));
+    stage("project checks", &|| {
+        let whole = crate::check::run(project, false)?;
+        Ok(if whole { Ended::Passed } else { Ended::Failed("see above".to_owned()) })
+    });
+    stage("quickstart, twice", &|| quickstart(project));
+    stage("real clients and servers", &|| peers(project));
+    Ok(table(&stages, in_ci))
+}
+
+fn cargo(project: &Project, args: &[&str]) -> Outcome<Ended> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    command(Command::new(cargo).args(args).current_dir(project.path(".")))
+}
+
+fn command(command: &mut Command) -> Outcome<Ended> {
+    let status = command.status()?;
+    Ok(if status.success() { Ended::Passed } else { Ended::Failed(status.to_string()) })
+}
+
+/// The binary that the tests were run on.
+fn binary(project: &Project) -> std::path::PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| project.path("target"), Into::into);
+    target.join("release/toolgate")
+}
+
+fn quickstart(project: &Project) -> Outcome<Ended> {
+    let dir = tempfile::tempdir()?;
+    for _ in 0..2 {
+        let mut run = Command::new(binary(project));
+        run.arg("quickstart").arg("--dir").arg(dir.path().join("quickstart"));
+        if let failed @ Ended::Failed(_) = command(&mut run)? {
+            return Ok(failed);
+        }
+    }
+    Ok(Ended::Passed)
+}
+
+fn peers(project: &Project) -> Outcome<Ended> {
+    for (program, why) in [("git", "git"), ("node", "Node 20"), ("npm", "npm"), ("python3", "Python 3.11")] {
+        if Command::new(program).arg("--version").output().is_err() {
+            return Ok(Ended::Skipped(format!("{why} is missing")));
+        }
+    }
+    let mut run = Command::new("python3");
+    run.arg("tests/peers/run.py").arg("--toolgate").arg(binary(project)).current_dir(project.path("."));
+    command(&mut run)
+}
+
+/// Prints what happened; true if nothing failed, and in CI if nothing was skipped either.
+fn table(stages: &[Stage], in_ci: bool) -> bool {
+    println!("\n{:<28} {:>6}  RESULT", "STAGE", "TIME");
+    let (mut passed, mut failed, mut skipped) = (0, 0, 0);
+    for stage in stages {
+        let result = match &stage.ended {
+            Ended::Passed => {
+                passed += 1;
+                "passed".to_owned()
+            }
+            Ended::Failed(why) => {
+                failed += 1;
+                format!("FAILED: {why}")
+            }
+            Ended::Skipped(why) => {
+                skipped += 1;
+                format!("skipped: {why}")
+            }
+        };
+        println!("{:<28} {:>5}s  {result}", stage.name, stage.took.as_secs());
+    }
+    if in_ci && skipped > 0 {
+        println!("\nin CI a skipped stage is an error");
+    }
+    println!("\n{passed} passed, {failed} failed, {skipped} skipped");
+    failed == 0 && !(in_ci && skipped > 0)
+}
