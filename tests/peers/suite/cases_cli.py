@@ -92,12 +92,13 @@ async def add_says_what_is_pinned(bench: Bench) -> None:
 
 
 async def a_good_start_is_quiet(bench: Bench) -> None:
-    """Adding and calling a healthy server warns of nothing."""
+    """Adding and calling a healthy server warns of nothing; several times, because it may depend on timing."""
     bench.sandbox.configure({}, allow=["mcp.call:everything"])
-    added, called = add(bench, bench.part.command, *bench.part.args), call(bench)
-    expect(added, 0)
-    expect(called, 0)
-    warnings = [line for line in (added.stderr + called.stderr).splitlines() if " WARN " in line or " ERROR " in line]
+    runs = [add(bench, bench.part.command, *bench.part.args), *(call(bench) for _ in range(5))]
+    for done in runs:
+        expect(done, 0)
+    said = [line for done in runs for line in done.stderr.splitlines()]
+    warnings = [line for line in said if " WARN " in line or " ERROR " in line]
     assert not warnings, "\n".join(warnings)
 
 
