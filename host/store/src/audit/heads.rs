@@ -25,6 +25,7 @@ use crate::{paths, sys};
 const SLOT: usize = 128;
 /// The most slots a file may have: 8 KiB.
 const MAX_SLOTS: usize = 64;
+const MAX_BYTES: usize = (MAX_SLOTS + 1) * SLOT;
 /// The most characters of a chain's name in its column.
 pub(crate) const MAX_CHAIN_NAME: usize = 24;
 /// How often and how long the lock of the file is waited for: 2 s in all.
@@ -70,15 +71,25 @@ impl Anchors {
 
 /// The file of one data directory. Opened anew for each access, so that a file that was moved
 /// away is missed instead of being written to in its new place.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Heads {
     path: PathBuf,
+    last: Option<Last>,
+}
+
+/// The file as this process left it, and the slot it wrote.
+#[derive(Debug)]
+struct Last {
+    chain: String,
+    index: usize,
+    seq: i64,
+    bytes: Vec<u8>,
 }
 
 impl Heads {
     /// The anchors of a data directory.
     pub(crate) fn of(data_dir: &Path) -> Self {
-        Self { path: data_dir.join(paths::AUDIT_HEADS) }
+        Self { path: data_dir.join(paths::AUDIT_HEADS), last: None }
     }
 
     /// The file.
@@ -129,20 +140,27 @@ impl Heads {
     }
 
     /// Moves a chain's anchor forward. False where there is no slot to move.
-    pub(crate) fn advance(&self, chain: &str, head: &Head) -> Result<bool, StoreError> {
-        self.change(|file| {
-            let Anchors::Slots(slots) = read_all(file)? else {
-                return Ok(false);
-            };
-            let Some(index) = slots.iter().position(|(name, _)| name == chain) else {
-                return Ok(false);
-            };
+    pub(crate) fn advance(&mut self, chain: &str, head: &Head) -> Result<bool, StoreError> {
+        let mut last = self.last.take();
+        let mut left = None;
+        let done = self.change(|file| {
+            let mut bytes = read_bytes(file)?;
+            // Most often the file is as this process left it, and nothing has to be parsed.
+            let known = last.take().filter(|last| last.chain == chain && last.bytes == bytes);
+            let found = known.map(|last| (last.index, last.seq)).or_else(|| find(&bytes, chain));
+            let Some((index, seq)) = found else { return Ok(false) };
             // A slower writer of the same chain may come late; its head is behind by then.
-            if slots.get(index).is_some_and(|(_, old)| old.seq < head.seq) {
-                write_slot(file, index, chain, head)?;
+            if seq < head.seq {
+                let slot = write_slot(file, index, chain, head)?;
+                if let Some(old) = bytes.get_mut(offset(index)..offset(index + 1)) {
+                    old.copy_from_slice(slot.as_bytes());
+                    left = Some(Last { chain: chain.to_owned(), index, seq: head.seq, bytes });
+                }
             }
             Ok(true)
-        })
+        })?;
+        self.last = left;
+        Ok(done)
     }
 
     fn change(&self, change: impl FnOnce(&mut File) -> io::Result<bool>) -> Result<bool, StoreError> {
@@ -183,19 +201,22 @@ fn lock(file: &File) -> io::Result<()> {
 }
 
 fn read_all(file: &mut File) -> io::Result<Anchors> {
-    let limit = (MAX_SLOTS + 1) * SLOT;
+    Ok(parse(&read_bytes(file)?))
+}
+
+fn read_bytes(file: &mut File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(SLOT * 4);
     file.seek(SeekFrom::Start(0))?;
     // One byte more than allowed is enough to see that there is more.
-    file.take(limit as u64 + 1).read_to_end(&mut bytes)?;
-    Ok(parse(&bytes, limit))
+    file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
-fn parse(bytes: &[u8], limit: usize) -> Anchors {
+fn parse(bytes: &[u8]) -> Anchors {
     if bytes.is_empty() {
         return Anchors::Missing;
     }
-    if bytes.len() > limit || !bytes.len().is_multiple_of(SLOT) {
+    if bytes.len() > MAX_BYTES || !bytes.len().is_multiple_of(SLOT) {
         return Anchors::Damaged(format!("it has {} bytes", bytes.len()));
     }
     let mut lines = bytes.chunks_exact(SLOT);
@@ -225,10 +246,24 @@ fn parse_slot(line: &[u8]) -> Option<(String, Head)> {
     (slot(chain, &head) == line).then(|| (chain.to_owned(), head))
 }
 
-fn write_slot(file: &mut File, index: usize, chain: &str, head: &Head) -> io::Result<()> {
-    let at = (index + 1) * SLOT;
-    file.seek(SeekFrom::Start(at as u64))?;
-    file.write_all(slot(chain, head).as_bytes())
+/// The place of a chain's slot and the number it holds.
+fn find(bytes: &[u8], chain: &str) -> Option<(usize, i64)> {
+    let Anchors::Slots(slots) = parse(bytes) else {
+        return None;
+    };
+    slots.iter().enumerate().find(|(_, (name, _))| name == chain).map(|(index, (_, head))| (index, head.seq))
+}
+
+fn write_slot(file: &mut File, index: usize, chain: &str, head: &Head) -> io::Result<String> {
+    let slot = slot(chain, head);
+    file.seek(SeekFrom::Start(offset(index) as u64))?;
+    file.write_all(slot.as_bytes())?;
+    Ok(slot)
+}
+
+/// Where a slot begins: after the title.
+const fn offset(index: usize) -> usize {
+    (index + 1) * SLOT
 }
 
 fn slot(chain: &str, head: &Head) -> String {

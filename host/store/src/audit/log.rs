@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use toolgate_base::Clock;
 
 use super::chain::{self, Columns, Hash};
@@ -82,30 +82,48 @@ impl Log {
     /// Commits rows in one transaction and moves the anchor.
     pub(crate) fn append(&mut self, rows: &[Prepared]) -> Result<Vec<Position>, StoreError> {
         let failed = self.database.error("append to the audit log");
-        let transaction = self.database.write("append to the audit log")?;
-        let mut current = match &self.current {
-            Some(current)
-                if head_of(&transaction, &current.chain).map_err(&failed)? == Some(current.head) =>
-            {
-                current.clone()
+        execute(&self.database.connection, "BEGIN IMMEDIATE").map_err(&failed)?;
+        let inserted = self.insert_all(rows, &failed).and_then(|inserted| {
+            execute(&self.database.connection, "COMMIT").map_err(&failed)?;
+            Ok(inserted)
+        });
+        let (current, positions) = match inserted {
+            Ok(inserted) => inserted,
+            Err(error) => {
+                // SQLite may have rolled back by itself; then there is nothing left to undo.
+                if !self.database.connection.is_autocommit() {
+                    execute(&self.database.connection, "ROLLBACK").map_err(&failed)?;
+                }
+                return Err(error);
             }
-            _ => choose_chain(&transaction, &self.heads, &self.writer, &failed)?,
         };
-        let mut id: i64 = transaction
-            .query_row("SELECT coalesce(max(id), 0) FROM audit_log", [], |row| row.get(0))
-            .map_err(&failed)?;
-        let mut positions = Vec::with_capacity(rows.len());
-        for row in rows {
-            let now_ms = i64::try_from(self.clock.now_ms()).unwrap_or(i64::MAX);
-            id = id.saturating_add(1);
-            current.head = insert(&transaction, &current, id, now_ms, row).map_err(&failed)?;
-            positions.push(Position { id, chain: current.chain.clone(), seq: current.head.seq });
-        }
-        transaction.commit().map_err(&failed)?;
         self.anchor(&current);
         self.current = Some(current);
         self.checkpointer.wrote(&self.database.connection, rows.len());
         Ok(positions)
+    }
+
+    fn insert_all(
+        &self,
+        rows: &[Prepared],
+        failed: &impl Fn(rusqlite::Error) -> StoreError,
+    ) -> Result<(Current, Vec<Position>), StoreError> {
+        let connection = &self.database.connection;
+        let mut current = match &self.current {
+            Some(current) if head_of(connection, &current.chain).map_err(failed)? == Some(current.head) => {
+                current.clone()
+            }
+            _ => choose_chain(connection, &self.heads, &self.writer, failed)?,
+        };
+        let mut id = last_id(connection).map_err(failed)?;
+        let mut positions = Vec::with_capacity(rows.len());
+        for row in rows {
+            let now_ms = i64::try_from(self.clock.now_ms()).unwrap_or(i64::MAX);
+            id = id.saturating_add(1);
+            current.head = insert(connection, &current, id, now_ms, row).map_err(failed)?;
+            positions.push(Position { id, chain: current.chain.clone(), seq: current.head.seq });
+        }
+        Ok((current, positions))
     }
 
     /// Ends the checkpoint thread; the connection closes with the value.
@@ -143,7 +161,7 @@ fn check_name(writer: &str) -> Result<(), StoreError> {
 
 /// The first of a writer's chains that its anchor does not contradict.
 fn choose_chain(
-    transaction: &Transaction<'_>,
+    connection: &Connection,
     heads: &Heads,
     writer: &str,
     failed: &impl Fn(rusqlite::Error) -> StoreError,
@@ -151,7 +169,7 @@ fn choose_chain(
     let anchors = heads.read()?;
     for number in 1..=MAX_SUCCESSORS {
         let chain = chain_name(writer, number);
-        let head = head_of(transaction, &chain).map_err(failed)?;
+        let head = head_of(connection, &chain).map_err(failed)?;
         if !matches!(anchors, Anchors::Slots(_)) {
             // Without anchors there is nothing to compare with. `verify` reports the file.
             let head = head.unwrap_or(Head::EMPTY);
@@ -165,7 +183,7 @@ fn choose_chain(
             (None, Some(_)) => false,
             (Some(anchor), _) if anchor.seq == 0 => true,
             (Some(anchor), _) => {
-                hash_at(transaction, &chain, anchor.seq).map_err(failed)? == Some(anchor.hash)
+                hash_at(connection, &chain, anchor.seq).map_err(failed)? == Some(anchor.hash)
             }
         };
         if agrees {
@@ -189,6 +207,15 @@ fn chain_name(writer: &str, number: u32) -> String {
     let name = if number == 1 { writer.to_owned() } else { format!("{writer}.{number}") };
     debug_assert!(name.len() <= MAX_CHAIN_NAME);
     name
+}
+
+/// Runs a statement without parameters, from the cache: this happens twice for each group.
+fn execute(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
+    connection.prepare_cached(sql)?.execute([]).map(drop)
+}
+
+fn last_id(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.prepare_cached("SELECT coalesce(max(id), 0) FROM audit_log")?.query_row([], |row| row.get(0))
 }
 
 fn head_of(connection: &Connection, chain: &str) -> rusqlite::Result<Option<Head>> {

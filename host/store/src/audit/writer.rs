@@ -1,7 +1,8 @@
 //! The writer thread: takes rows from a queue and commits them in groups.
 //!
 //! Contract: an awaited row is answered after its group's commit, with its position or with the
-//! error; a row that nobody awaits is kept through failed commits and tried again. Nothing is
+//! error; a row that nobody awaits is written within 5 ms, with the next awaited one where there is
+//! one, and is kept through failed commits and tried again. Nothing is
 //! dropped silently: what must go is counted and the count becomes a row, `audit_gap`.
 //! Bounds: 100,000 rows in the queue, 1,024 rows a group, 10,000 rows kept for another try.
 
@@ -11,7 +12,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 use toolgate_base::Clock;
@@ -29,6 +30,8 @@ const MAX_QUEUED: usize = 100_000;
 const MAX_GROUP: usize = 1_024;
 /// The most unawaited rows that are kept after a failed commit.
 const MAX_KEPT: usize = 10_000;
+/// How long rows that nobody awaits wait for company. A commit costs as much as a dozen rows.
+const LINGER: Duration = Duration::from_millis(5);
 /// How soon kept rows are tried again when nothing else is written.
 const RETRY: Duration = Duration::from_millis(500);
 
@@ -176,10 +179,19 @@ impl Worker {
             }
         };
         group.add(first);
+        let linger = Instant::now() + LINGER;
         while group.rows.len() < MAX_GROUP && !group.stop {
             match self.queue.try_recv() {
                 Ok(job) => group.add(job),
-                Err(_) => break,
+                Err(_) if group.is_awaited() => break,
+                // Nobody waits for these rows: the next call's may share their commit.
+                Err(_) => {
+                    let rest = linger.saturating_duration_since(Instant::now());
+                    match self.queue.recv_timeout(rest) {
+                        Ok(job) => group.add(job),
+                        Err(_) => break,
+                    }
+                }
             }
         }
         Some(group)
@@ -257,6 +269,11 @@ impl Worker {
 }
 
 impl Group {
+    /// Whether somebody waits for this group.
+    fn is_awaited(&self) -> bool {
+        self.stop || !self.flushes.is_empty() || self.replies.iter().any(Option::is_some)
+    }
+
     fn add(&mut self, job: Job) {
         match job {
             Job::Row(row, reply) => {

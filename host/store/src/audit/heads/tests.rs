@@ -15,7 +15,7 @@ fn fresh() -> (tempfile::TempDir, Heads) {
 
 #[test]
 fn a_slot_is_reserved_moved_forward_and_never_back() {
-    let (_dir, heads) = fresh();
+    let (_dir, mut heads) = fresh();
     assert!(heads.reserve("gateway").unwrap());
     assert!(heads.reserve("cli").unwrap());
     assert_eq!(heads.read().unwrap().of("gateway"), Some(Head::EMPTY));
@@ -29,7 +29,7 @@ fn a_slot_is_reserved_moved_forward_and_never_back() {
 
 #[test]
 fn the_file_is_private_and_made_of_slots_that_fill_pages() {
-    let (_dir, heads) = fresh();
+    let (_dir, mut heads) = fresh();
     heads.reserve("gateway").unwrap();
     heads.advance("gateway", &head(1)).unwrap();
     let bytes = fs::read(heads.path()).unwrap();
@@ -54,7 +54,7 @@ fn creating_it_again_changes_nothing() {
 #[test]
 fn a_missing_file_is_neither_made_nor_moved_by_writing() {
     let dir = tempfile::tempdir().unwrap();
-    let heads = Heads::of(dir.path());
+    let mut heads = Heads::of(dir.path());
     assert!(!heads.reserve("gateway").unwrap());
     assert!(!heads.advance("gateway", &head(1)).unwrap());
     assert_eq!(heads.read().unwrap(), Anchors::Missing);
@@ -63,7 +63,7 @@ fn a_missing_file_is_neither_made_nor_moved_by_writing() {
 
 #[test]
 fn any_changed_byte_makes_it_damaged_and_it_is_left_alone() {
-    let (_dir, heads) = fresh();
+    let (_dir, mut heads) = fresh();
     heads.reserve("gateway").unwrap();
     heads.advance("gateway", &head(3)).unwrap();
     let good = fs::read(heads.path()).unwrap();
@@ -79,6 +79,18 @@ fn any_changed_byte_makes_it_damaged_and_it_is_left_alone() {
         fs::write(heads.path(), &good[..cut]).unwrap();
         assert!(matches!(heads.read().unwrap(), Anchors::Damaged(_)), "cut to {cut}");
     }
+}
+
+#[test]
+fn another_writer_of_the_same_chain_is_seen() {
+    let (dir, mut heads) = fresh();
+    let mut other = Heads::of(dir.path());
+    heads.reserve("gateway").unwrap();
+    for (late, seq) in [(false, 1), (true, 2), (false, 3), (false, 4), (true, 6), (false, 5)] {
+        let writer = if late { &mut other } else { &mut heads };
+        assert!(writer.advance("gateway", &head(seq)).unwrap());
+    }
+    assert_eq!(heads.read().unwrap().of("gateway"), Some(head(6)));
 }
 
 #[test]

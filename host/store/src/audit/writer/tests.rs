@@ -135,3 +135,30 @@ fn one_row_after_the_other() {
     crate::testing::append(bench.store(), rows);
     println!("{rows} rows, one after the other: {:?} a row", started.elapsed() / 20_000);
 }
+
+#[test]
+fn a_row_nobody_awaits_shares_the_commit_of_the_next_call() {
+    let bench = Bench::new();
+    run(async {
+        for _ in 0..50 {
+            bench.store().append(AuditRow::called(&call(), &digest("{}"))).await.unwrap();
+            bench.store().append_detached(AuditRow::completed(&call(), false));
+        }
+        bench.store().flush().await;
+    });
+    let rows = bench.store().reader().unwrap().tail(200, &Filter::default()).unwrap();
+    let events: Vec<&str> = rows.iter().map(StoredRow::event).collect();
+    assert_eq!(events, ["mcp_called", "mcp_completed"].repeat(50), "and the order stays");
+}
+
+#[test]
+fn a_row_nobody_awaits_is_written_although_nothing_follows() {
+    let bench = Bench::new();
+    bench.store().append_detached(AuditRow::cancelled(&call()));
+    let reader = bench.store().reader().unwrap();
+    let written = (0..200).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        reader.last_id().unwrap() == 1
+    });
+    assert!(written);
+}
