@@ -2,6 +2,7 @@
 //! WebAssembly text, so that no guest toolchain is needed.
 
 mod adapters;
+mod first_party;
 mod guests;
 mod installers;
 mod limits;

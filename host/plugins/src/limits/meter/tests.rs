@@ -34,3 +34,12 @@ fn time_of_the_host_is_not_the_guests() {
 fn without_running_times_the_clock_decides() {
     assert_eq!(Meter::start(5 * MS).judge(6 * MS, None), Verdict::Interrupt);
 }
+
+#[test]
+fn the_host_does_not_work_for_one_call_forever() {
+    let mut meter = Meter::start(5 * MS);
+    meter.host_worked(1_000 * MS);
+    assert_eq!(meter.judge(1_006 * MS, Some(1_000 * MS)), Verdict::Continue(6));
+    meter.host_worked(1_000 * MS);
+    assert_eq!(meter.judge(2_012 * MS, Some(2_000 * MS)), Verdict::Interrupt);
+}
