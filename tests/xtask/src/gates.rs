@@ -91,7 +91,11 @@ pub(crate) fn run(project: &Project, only: Option<&str>) -> Outcome<bool> {
         let path = copy.join(gate.file);
         let whole = fs::read_to_string(&path)?;
         if whole.matches(gate.call).count() != 1 {
-            return Err(format!("{}: the call site of gate {} is not there exactly once", gate.file, gate.name).into());
+            return Err(format!(
+                "{}: the call site of gate {} is not there exactly once",
+                gate.file, gate.name
+            )
+            .into());
         }
         let green = passes(project, &copy, gate.test)?;
         fs::write(&path, whole.replace(gate.call, gate.without))?;
@@ -112,7 +116,8 @@ pub(crate) fn run(project: &Project, only: Option<&str>) -> Outcome<bool> {
 fn passes(project: &Project, copy: &Path, test: &str) -> Outcome<bool> {
     let cargo = || {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        let shared = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| project.path("target"), PathBuf::from);
+        let shared =
+            std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| project.path("target"), PathBuf::from);
         command.current_dir(copy).env("CARGO_TARGET_DIR", shared);
         command
     };
@@ -121,7 +126,9 @@ fn passes(project: &Project, copy: &Path, test: &str) -> Outcome<bool> {
     if !built.success() {
         return Err(format!("the copy does not compile for {test}").into());
     }
-    let ran = cargo().args(["test", "--release", "--quiet", "-p", "toolgate-cli", "--test", "e2e", "--", test]).output()?;
+    let ran = cargo()
+        .args(["test", "--release", "--quiet", "-p", "toolgate-cli", "--test", "e2e", "--", test])
+        .output()?;
     Ok(ran.status.success())
 }
 

@@ -53,7 +53,7 @@ fn main() -> ExitCode {
         ["compare-plugins"] => Project::here().and_then(|project| build_plugins::compare(&project)),
         ["check"] => check(false),
         ["check", "--release"] => check(true),
-        ["test"] => Project::here().and_then(|project| test::run(&project)),
+        ["test"] => Project::here().map(|project| test::run(&project)),
         ["gates"] => Project::here().and_then(|project| gates::run(&project, None)),
         ["gates", name] => Project::here().and_then(|project| gates::run(&project, Some(name))),
         _ => {

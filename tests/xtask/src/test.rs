@@ -23,7 +23,7 @@ struct Stage {
 }
 
 /// Runs every stage, whatever the others say, and prints the table.
-pub(crate) fn run(project: &Project) -> Outcome<bool> {
+pub(crate) fn run(project: &Project) -> bool {
     let in_ci = std::env::var_os("CI").is_some();
     let mut stages = Vec::new();
     let mut stage = |name: &'static str, work: &dyn Fn() -> Outcome<Ended>| {
@@ -33,20 +33,45 @@ pub(crate) fn run(project: &Project) -> Outcome<bool> {
         stages.push(Stage { name, ended, took: begun.elapsed() });
     };
     stage("format", &|| cargo(project, &["fmt", "--all", "--check"]));
-    stage("lints", &|| cargo(project, &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]));
+    stage("lints", &|| {
+        cargo(project, &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])
+    });
     stage("tests", &|| cargo(project, &["test", "--release", "--workspace", "--quiet", "--no-fail-fast"]));
+    stage("plugins, natively", &|| plugins(project));
     stage("project checks", &|| {
         let whole = crate::check::run(project, false)?;
         Ok(if whole { Ended::Passed } else { Ended::Failed("see above".to_owned()) })
     });
     stage("quickstart, twice", &|| quickstart(project));
     stage("real clients and servers", &|| peers(project));
-    Ok(table(&stages, in_ci))
+    table(&stages, in_ci)
+}
+
+/// The workspace of the guests: what judges is tested natively, without a guest toolchain.
+fn plugins(project: &Project) -> Outcome<Ended> {
+    for args in [
+        ["fmt", "--all", "--check"].as_slice(),
+        &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"],
+        &["test", "--workspace", "--quiet", "--no-fail-fast"],
+    ] {
+        if let failed @ Ended::Failed(_) = cargo_in(project, "plugins", args)? {
+            return Ok(failed);
+        }
+    }
+    Ok(Ended::Passed)
 }
 
 fn cargo(project: &Project, args: &[&str]) -> Outcome<Ended> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    command(Command::new(cargo).args(args).current_dir(project.path(".")))
+    cargo_in(project, ".", args)
+}
+
+/// A guest never goes into the target directory of the host.
+fn cargo_in(project: &Project, workspace: &str, args: &[&str]) -> Outcome<Ended> {
+    let mut run = Command::new(crate::project::cargo());
+    if workspace != "." {
+        run.env_remove("CARGO_TARGET_DIR");
+    }
+    command(run.args(args).current_dir(project.path(workspace)))
 }
 
 fn command(command: &mut Command) -> Outcome<Ended> {
