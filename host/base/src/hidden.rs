@@ -6,9 +6,8 @@
 //!
 //! Not hidden: `\n`, `\t`, `\r`; an emoji presentation selector (VS15, VS16) after a character
 //! that can take one; a zero-width joiner between two emoji; the tag sequences of the three
-//! subdivision flags that Unicode recommends. Everything else that draws nothing is hidden, the
-//! joiners of scripts that use them included: in a tool surface they are as good a channel as
-//! any, and a policy can let them pass.
+//! subdivision flags that Unicode recommends; one joiner or non-joiner between two characters of a
+//! script that spells words with them. Everything else that draws nothing is hidden.
 
 mod scan;
 mod table;

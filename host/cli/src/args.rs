@@ -348,6 +348,16 @@ pub(crate) struct ConfigTrust {
 pub(crate) enum Token {
     /// Make a token for a persona and print it once.
     Issue(TokenIssue),
+    /// List the tokens that were issued; the tokens themselves are not kept.
+    List(Json),
+    /// Revoke a token at once.
+    Revoke(TokenRevoke),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TokenRevoke {
+    /// Its id, from `token list`.
+    pub(crate) id: String,
 }
 
 #[derive(Debug, Args)]

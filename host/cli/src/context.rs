@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use toolgate_base::SystemClock;
 use toolgate_config::Config;
 use toolgate_gateway::{Caller, Gateway, Parts, assemble};
 use toolgate_plugins::{HostOptions, PluginHost};
@@ -33,7 +34,11 @@ pub(crate) fn store(config: &Config, writer: &str) -> Result<Store, Failure> {
     toolgate_base::files::create_private_dir(&config.data_dir).map_err(|error| {
         Failure::failed(format!("the data directory {} cannot be made: {error}", config.data_dir.display()))
     })?;
-    Store::open(&config.data_dir, writer).map_err(store_failure)
+    let durability = match config.audit.durability {
+        toolgate_config::Durability::Process => toolgate_store::Durability::Process,
+        toolgate_config::Durability::Disk => toolgate_store::Durability::Disk,
+    };
+    Store::open_with(&config.data_dir, writer, durability, Arc::new(SystemClock)).map_err(store_failure)
 }
 
 pub(crate) fn store_failure(error: toolgate_store::StoreError) -> Failure {

@@ -16,7 +16,7 @@ use crate::reply::{self, ErrorCode, ErrorDetails};
 
 impl Gateway {
     /// Spends a grant for exactly this call, or records the ask and gives the reply that names it.
-    pub(crate) fn spend_or_ask(
+    pub(crate) async fn spend_or_ask(
         &self,
         caller: &Caller,
         handle: &ToolHandle,
@@ -48,7 +48,7 @@ impl Gateway {
                 if recorded.is_new {
                     let expires = u64::try_from(ask.expires_at_ms).unwrap_or(0);
                     let row = AuditRow::asked(call, &ask.id, &verdict.reason, expires);
-                    self.store.append_detached(row);
+                    self.note_refusal(row).await;
                 }
                 let text = question(caller, handle, facts, verdict, &ask.id);
                 let details = ErrorDetails {

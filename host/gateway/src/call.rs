@@ -57,7 +57,7 @@ impl Gateway {
     pub async fn call_target(self: &Arc<Self>, caller: &Caller, target: Target, call: Call) -> Outcome {
         let handle = match self.find_tool(caller, &target).await {
             Ok(handle) => handle,
-            Err(error) => return self.not_found(caller, &error, &call.request_id),
+            Err(error) => return self.not_found(caller, &error, &call.request_id).await,
         };
         let facts = notes::call_facts(caller, &handle, &call.request_id);
         let path = Path { gateway: self, caller, handle, call: facts };
@@ -67,20 +67,19 @@ impl Gateway {
     }
 
     /// A refusal leaves `mcp_denied` and no `mcp_called` (9a), whatever the name was.
-    fn not_found(&self, caller: &Caller, error: &FindError, request_id: &Id) -> Outcome {
+    async fn not_found(&self, caller: &Caller, error: &FindError, request_id: &Id) -> Outcome {
         match error {
             FindError::Unknown(name) => {
                 let call = notes::lost_call(caller, name, None, request_id);
                 let reason = "no such tool for this caller";
-                self.store.append_detached(AuditRow::denied(&call, "binding", None, reason));
+                self.note_refusal(AuditRow::denied(&call, "binding", None, reason)).await;
                 Outcome::Error(reply::unknown_tool(name))
             }
             FindError::Open { server, name, error } => {
                 let call = notes::lost_call(caller, name, Some(server), request_id);
                 let details = ErrorDetails { server: Some(server.clone()), ..ErrorDetails::default() };
-                let code = if error.is_denial() { ErrorCode::Denied } else { ErrorCode::ServerUnavailable };
-                self.store.append_detached(AuditRow::denied(&call, "connect", None, &error.to_string()));
-                reply::refusal(code, &error.to_string(), &details)
+                self.note_refusal(AuditRow::denied(&call, "connect", None, &error.to_string())).await;
+                reply::refusal(error.code(), &error.to_string(), &details)
             }
         }
     }
@@ -100,7 +99,7 @@ impl Path<'_> {
     async fn run(mut self, call: Call) -> Result<Outcome, Stop> {
         let arguments = self.adapted_arguments(&call.params)?;
         for review in 0.. {
-            self.judge(&arguments)?;
+            self.judge(&arguments).await?;
             if self.still_stands() {
                 break;
             }
@@ -118,7 +117,7 @@ impl Path<'_> {
             return Err(self.refuse(ErrorCode::Denied, text));
         }
         let outcome = self.send(call, params).await?;
-        Ok(self.received(outcome))
+        Ok(self.received(outcome).await)
     }
 
     /// Step 4: from here on the adapted document is the call.
@@ -152,7 +151,7 @@ impl Path<'_> {
 
     fn facts(&self, document: Option<Document>) -> Arc<Facts> {
         facts::shared(facts::of_tool(
-            &self.gateway.config,
+            self.gateway,
             self.caller,
             &self.handle.server,
             &self.handle.surface,
@@ -162,22 +161,23 @@ impl Path<'_> {
     }
 
     /// Steps 5 and 6: the verdict, and the ask where a person has to answer.
-    fn judge(&self, arguments: &Document) -> Result<(), Stop> {
+    async fn judge(&self, arguments: &Document) -> Result<(), Stop> {
         let facts = self.facts(Some(arguments.clone()));
         let binding = self.gateway.binding(self.caller, &self.handle.server.name);
         let verdict = decide::decide(&self.gateway.plugins, &binding, Hook::Call, &facts);
         match verdict.ruling {
             Ruling::Allow => Ok(()),
-            Ruling::Deny => Err(self.denied(&verdict)),
+            Ruling::Deny => Err(self.denied(&verdict).await),
             Ruling::Ask => self
                 .gateway
                 .spend_or_ask(self.caller, &self.handle, &facts, &verdict, &self.call)
+                .await
                 .map_err(Stop),
         }
     }
 
-    fn denied(&self, verdict: &Verdict) -> Stop {
-        self.gateway.note_denial(&self.call, verdict);
+    async fn denied(&self, verdict: &Verdict) -> Stop {
+        self.gateway.note_denial(&self.call, verdict).await;
         let text = format!("Denied by Toolgate: {}", verdict.reason);
         let details = ErrorDetails { by: verdict.by.clone(), ..self.details() };
         Stop(reply::refusal(ErrorCode::Denied, &text, &details))
@@ -258,6 +258,7 @@ impl Path<'_> {
                 let code = match other {
                     RequestError::TimedOut { .. } => ErrorCode::TimedOut,
                     RequestError::MayHaveRun { .. } => ErrorCode::MayHaveRun,
+                    RequestError::Refused { status: 401 | 403, .. } => ErrorCode::Authentication,
                     RequestError::NotSent { .. } | RequestError::Refused { .. } => ErrorCode::ServerUnavailable,
                     RequestError::RateLimited { .. } => ErrorCode::RateLimited,
                     _ => ErrorCode::BadServer,
@@ -270,13 +271,13 @@ impl Path<'_> {
     }
 
     /// Step 10: adapter, result policies, audit. A server's own error passes as it is.
-    fn received(&self, outcome: Outcome) -> Outcome {
+    async fn received(&self, outcome: Outcome) -> Outcome {
         let Outcome::Result(result) = outcome else {
             self.note(AuditRow::completed(&self.call, true));
             return outcome;
         };
         let is_error = edit::get(result.get(), "/isError") == Some("true");
-        match self.judged_result(&result) {
+        match self.judged_result(&result).await {
             Ok(changed) => {
                 self.note(AuditRow::completed(&self.call, is_error));
                 Outcome::Result(changed.unwrap_or(result))
@@ -288,7 +289,7 @@ impl Path<'_> {
         }
     }
 
-    fn judged_result(&self, result: &RawValue) -> Result<Option<Box<RawValue>>, Stop> {
+    async fn judged_result(&self, result: &RawValue) -> Result<Option<Box<RawValue>>, Stop> {
         let adapter = self.adapter()?;
         let plugins = &self.gateway.plugins;
         if adapter.is_none() && !plugins.policies().iter().any(|policy| policy.has(Hook::Result)) {
@@ -314,7 +315,7 @@ impl Path<'_> {
         let facts = self.facts(Some(document.clone()));
         let verdict = decide::decide(plugins, &binding, Hook::Result, &facts);
         if verdict.ruling != Ruling::Allow {
-            self.gateway.note_denial(&self.call, &verdict);
+            self.gateway.note_denial(&self.call, &verdict).await;
             let text = format!("The result was withheld by Toolgate: {}", verdict.reason);
             let details = ErrorDetails { by: verdict.by.clone(), ..self.details() };
             return Err(Stop(reply::refusal(ErrorCode::ResultDenied, &text, &details)));

@@ -133,13 +133,11 @@ impl Gateway {
     }
 
     /// What the operator approved of a server, as a surface; none where nothing is approved.
-    fn approved_surface(&self, server: &Server) -> Option<Arc<Surface>> {
+    pub(crate) fn approved_surface(&self, server: &Server) -> Option<Arc<Surface>> {
         let approved = Approved::of(&self.store, server);
         let Approved::Definitions(pinned) = &approved else { return None };
-        let mut definitions: Vec<_> = pinned.values().collect();
-        definitions.sort_by(|left, right| left.name.cmp(&right.name));
-        let raw = definitions
-            .into_iter()
+        let raw = pinned
+            .iter()
             .filter_map(|definition| RawValue::from_string(definition.definition_json.clone()).ok())
             .collect::<Vec<_>>();
         let max_name = self.config.serve.max_tool_name;
@@ -154,7 +152,7 @@ impl Gateway {
             .iter()
             .map(|tool| {
                 let definition = Some(tool.definition.clone());
-                Arc::new(facts::of_tool(&self.config, caller, server, surface, tool, definition))
+                Arc::new(facts::of_tool(self, caller, server, surface, tool, definition))
             })
             .collect();
         let binding = self.binding(caller, &server.name);

@@ -77,7 +77,7 @@ impl Gateway {
         let about = |document: &str| -> Arc<Facts> {
             let document = Some(Document::new(document));
             let (surface, tool) = (&handle.surface, &handle.tool);
-            Arc::new(facts::of_tool(&self.config, caller, &handle.server, surface, tool, document))
+            Arc::new(facts::of_tool(self, caller, &handle.server, surface, tool, document))
         };
         let binding = self.binding(caller, &handle.server.name);
         let facts = about(arguments);

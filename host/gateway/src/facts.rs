@@ -3,26 +3,27 @@
 
 use std::sync::Arc;
 
-use toolgate_config::{Config, Persona, Server};
+use toolgate_config::{Persona, Server};
 use toolgate_labels::Label;
 use toolgate_plugins::{Document, Facts, PinState, SurfaceKind};
 
+use crate::Gateway;
 use crate::caller::Caller;
 use crate::surface::{Surface, Tool};
 
 /// Facts about a server as a whole, for the hook connect.
-pub(crate) fn of_server(config: &Config, caller: &Caller, server: &Server) -> Facts {
+pub(crate) fn of_server(gateway: &Gateway, caller: &Caller, server: &Server) -> Facts {
     let label = Label::new("mcp", "connect", &server.name);
     Facts {
         kind: SurfaceKind::Server,
         pin: PinState::Unpinned,
-        ..common(config, caller, server, label.as_ref().ok())
+        ..common(gateway, caller, server, label.as_ref().ok())
     }
 }
 
 /// Facts about one tool; `document` is what the hook is about, where it is about something.
 pub(crate) fn of_tool(
-    config: &Config,
+    gateway: &Gateway,
     caller: &Caller,
     server: &Server,
     surface: &Surface,
@@ -41,7 +42,7 @@ pub(crate) fn of_tool(
         destructive_hint: tool.destructive_hint,
         definition: Some(tool.definition.clone()),
         document,
-        ..common(config, caller, server, label.as_ref().ok())
+        ..common(gateway, caller, server, label.as_ref().ok())
     }
 }
 
@@ -51,8 +52,8 @@ pub(crate) fn names_tool(list: &[String], tool: &Tool) -> bool {
     list.iter().any(|name| *name == tool.name || *name == tool.exposed)
 }
 
-fn common(config: &Config, caller: &Caller, server: &Server, label: Option<&Label>) -> Facts {
-    let persona = config.personas.get(&caller.persona);
+fn common(gateway: &Gateway, caller: &Caller, server: &Server, label: Option<&Label>) -> Facts {
+    let persona = gateway.config.personas.get(&caller.persona);
     let capabilities = persona.and_then(|persona: &Persona| persona.capabilities.as_ref());
     let covering = |patterns: &[toolgate_labels::Pattern]| {
         label.and_then(|label| {
@@ -64,7 +65,7 @@ fn common(config: &Config, caller: &Caller, server: &Server, label: Option<&Labe
         lane: caller.lane.clone(),
         session: caller.session.clone(),
         server: server.name.clone(),
-        server_identity: server.identity().to_string(),
+        server_identity: gateway.identity_text(server),
         // A name that no label can express is covered by none, and shown as what it is.
         label: label.map_or_else(|| format!("mcp.call:{}", server.name), ToString::to_string),
         has_capabilities: capabilities.is_some(),

@@ -82,6 +82,8 @@ pub struct Parts {
 pub struct Gateway {
     config: Arc<Config>,
     servers: BTreeMap<String, Arc<Server>>,
+    /// Digest of each server's identity as text, made once: every request's facts carry it.
+    identities: BTreeMap<String, String>,
     store: Arc<Store>,
     plugins: PluginSet,
     without_adapter: HashMap<String, String>,
@@ -101,6 +103,8 @@ pub struct AdapterMissing {
 impl Gateway {
     /// Puts the parts together. A server is connected when its first caller needs it.
     pub fn new(parts: Parts) -> Arc<Self> {
+        let all = parts.config.servers.values();
+        let identities = all.map(|server| (server.name.clone(), server.identity().to_string())).collect();
         let servers = parts
             .config
             .servers
@@ -109,6 +113,7 @@ impl Gateway {
             .collect();
         Arc::new(Self {
             servers,
+            identities,
             config: parts.config,
             store: parts.store,
             plugins: parts.plugins.plugins,
@@ -148,6 +153,10 @@ impl Gateway {
     pub async fn shutdown(&self) {
         self.links.close_all().await;
         self.store.flush().await;
+    }
+
+    fn identity_text(&self, server: &Server) -> String {
+        self.identities.get(&server.name).cloned().unwrap_or_default()
     }
 
     fn binding(&self, caller: &Caller, server: &str) -> Binding {

@@ -21,6 +21,7 @@ use crate::Gateway;
 use crate::caller::Caller;
 use crate::decide::{self, Ruling, Verdict};
 use crate::pin::{self, Approved};
+use crate::reply::ErrorCode;
 use crate::surface::Surface;
 use crate::{facts, spec};
 
@@ -108,9 +109,13 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// Whether somebody said no, as opposed to something being broken.
-    pub fn is_denial(&self) -> bool {
-        matches!(self, Self::Denied(_))
+    /// The code for a client: whether somebody said no, a sign-in is missing or something is broken.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::Denied(_) => ErrorCode::Denied,
+            Self::Failed(error) if error.code() == "authentication_needed" => ErrorCode::Authentication,
+            _ => ErrorCode::ServerUnavailable,
+        }
     }
 }
 
@@ -238,6 +243,7 @@ impl Gateway {
             return Ok(live);
         }
         let permit = self.permit(caller, server)?;
+        let before = self.approved_surface(server);
         let spec = spec::of(server, &self.child_program)
             .map_err(|reason| OpenError::Unusable(format!("server '{}': {reason}", server.name)))?;
         link.with_health(|health| health.start(Instant::now()))
@@ -265,7 +271,10 @@ impl Gateway {
         let live = Arc::new(Live { connection: opened, surface: ArcSwap::from_pointee(surface) });
         link.live.store(Some(Arc::clone(&live)));
         tokio::spawn(follow(Arc::downgrade(self), Arc::clone(server), Arc::clone(&live), received));
-        self.tools_changed();
+        // Clients were answered from the approved surface; they are told only if this one differs.
+        if before.is_none_or(|before| !before.shows_the_same(&live.surface.load())) {
+            self.tools_changed();
+        }
         Ok(live)
     }
 
@@ -283,7 +292,7 @@ impl Gateway {
     }
 
     pub(crate) fn decide_connect(&self, caller: &Caller, server: &Server) -> Verdict {
-        let facts = facts::shared(facts::of_server(&self.config, caller, server));
+        let facts = facts::shared(facts::of_server(self, caller, server));
         let binding = self.binding(caller, &server.name);
         decide::decide(&self.plugins, &binding, toolgate_plugins::Hook::Connect, &facts)
     }
@@ -351,11 +360,14 @@ async fn follow(
                 gateway.note_list_changed(&server);
                 let approved = Approved::of(&gateway.store, &server);
                 match gateway.listing(&server, &live.connection, &approved).await {
+                    Ok(surface) if surface.shows_the_same(&live.surface.load()) => {}
                     Ok(surface) => {
                         gateway.note_mismatches(&server, &surface);
                         live.surface.store(Arc::new(surface));
                         gateway.tools_changed();
                     }
+                    // A connection that ended, perhaps at our own wish, says so itself.
+                    Err(_) if live.connection.state() != State::Connected => {}
                     Err(error) => tracing::warn!(server = %server.name, %error, "cannot list again"),
                 }
             }

@@ -1,7 +1,7 @@
 //! What the gateway writes into the audit log, and the marks of one call that every row of it carries.
 
 use toolgate_config::Server;
-use toolgate_plugins::PinState;
+use toolgate_plugins::{Decision, PinState};
 use toolgate_store::{Actor, AuditRow, CallFacts, Event};
 use toolgate_upstream::Connection;
 use toolgate_wire::Id;
@@ -46,9 +46,23 @@ fn actor(caller: &Caller) -> Actor {
 }
 
 impl Gateway {
-    pub(crate) fn note_denial(&self, call: &CallFacts, verdict: &Verdict) {
+    /// Awaited: a refusal that the caller hears of is in the log, whatever happens next. That it
+    /// cannot be written does not turn it into a permission; the log says so by itself.
+    pub(crate) async fn note_denial(&self, call: &CallFacts, verdict: &Verdict) {
+        for said in &verdict.decisions {
+            if let Decision::Deny { fault: Some(fault), .. } = &said.decision {
+                let row = AuditRow::plugin_trap(&said.plugin, &fault.to_string(), Some(call));
+                self.store.append_detached(row);
+            }
+        }
         let rule = if verdict.decisions.is_empty() { "binding" } else { "policy" };
-        self.store.append_detached(AuditRow::denied(call, rule, verdict.by.as_deref(), &verdict.reason));
+        self.note_refusal(AuditRow::denied(call, rule, verdict.by.as_deref(), &verdict.reason)).await;
+    }
+
+    pub(crate) async fn note_refusal(&self, row: AuditRow) {
+        if let Err(error) = self.store.append(row).await {
+            tracing::error!(%error, "a refusal could not be written to the audit log");
+        }
     }
 
     pub(crate) fn note_connect_failed(&self, server: &Server, error: &str) {
@@ -80,16 +94,22 @@ impl Gateway {
 
     /// One row for each definition that is not the approved one.
     pub(crate) fn note_mismatches(&self, server: &Server, surface: &Surface) {
-        for tool in &surface.tools {
-            if matches!(tool.pin, PinState::Differs | PinState::Unknown) {
+        let blocked: Vec<&str> = surface
+            .tools
+            .iter()
+            .filter(|tool| matches!(tool.pin, PinState::Differs | PinState::Unknown))
+            .map(|tool| {
                 let row = AuditRow::pin_mismatch(&server.name, &tool.name, None, Some(&tool.digest));
                 self.store.append_detached(row);
-                tracing::warn!(
-                    server = %server.name, tool = %tool.name,
-                    "its definition is not the approved one and is blocked; see `toolgate mcp diff {}`",
-                    server.name
-                );
-            }
+                tool.name.as_str()
+            })
+            .collect();
+        if let Some(first) = blocked.first() {
+            tracing::warn!(
+                server = %server.name, blocked = blocked.len(), tool = %first,
+                "definitions that are not the approved ones are blocked; see `toolgate mcp diff {}`",
+                server.name
+            );
         }
     }
 }

@@ -26,24 +26,44 @@ pub enum Approved {
     /// Nothing yet, and nothing ever was.
     Nothing,
     /// These definitions.
-    Definitions(HashMap<String, PinnedDefinition>),
+    Definitions(Definitions),
     /// The server's command line or URL is not the one that was pinned under this name.
     OtherIdentity,
     /// The pin store could not be read; the text says why.
     Unreadable(String),
 }
 
+/// The approved tools of a server, in the server's own order.
+#[derive(Debug, Clone, Default)]
+pub struct Definitions {
+    in_order: Vec<PinnedDefinition>,
+    by_name: HashMap<String, usize>,
+}
+
+impl Definitions {
+    fn of_tools(definitions: Vec<PinnedDefinition>) -> Self {
+        let in_order: Vec<PinnedDefinition> =
+            definitions.into_iter().filter(|definition| definition.kind == TOOL).collect();
+        let by_name = in_order.iter().enumerate().map(|(index, tool)| (tool.name.clone(), index)).collect();
+        Self { in_order, by_name }
+    }
+
+    /// In the order in which they were accepted.
+    pub fn iter(&self) -> impl Iterator<Item = &PinnedDefinition> {
+        self.in_order.iter()
+    }
+
+    /// The approved definition of a tool.
+    pub fn get(&self, name: &str) -> Option<&PinnedDefinition> {
+        self.by_name.get(name).and_then(|index| self.in_order.get(*index))
+    }
+}
+
 impl Approved {
     /// Reads what is approved of a server.
     pub(crate) fn of(store: &Store, server: &Server) -> Self {
         match store.pins_of(&server.identity()) {
-            Ok(Some(pins)) => Self::Definitions(
-                pins.definitions
-                    .into_iter()
-                    .filter(|definition| definition.kind == TOOL)
-                    .map(|definition| (definition.name.clone(), definition))
-                    .collect(),
-            ),
+            Ok(Some(pins)) => Self::Definitions(Definitions::of_tools(pins.definitions)),
             // No pins under this identity: a first use only if the name was never pinned either.
             Ok(None) => match store.known_servers() {
                 Ok(known) if known.iter().any(|known| known.server == server.name) => Self::OtherIdentity,
@@ -128,7 +148,7 @@ impl Gateway {
         let (server, live) = self.connected(caller, server).await?;
         let approved = match Approved::of(&self.store, &server) {
             Approved::Definitions(definitions) => definitions,
-            Approved::Nothing | Approved::OtherIdentity => HashMap::new(),
+            Approved::Nothing | Approved::OtherIdentity => Definitions::default(),
             Approved::Unreadable(reason) => return Err(format!("the pins cannot be read: {reason}")),
         };
         Ok(drifts(&approved, &live.surface.load()))
@@ -161,7 +181,7 @@ impl Gateway {
     }
 }
 
-fn drifts(approved: &HashMap<String, PinnedDefinition>, surface: &Surface) -> Vec<Drift> {
+fn drifts(approved: &Definitions, surface: &Surface) -> Vec<Drift> {
     let mut found = Vec::new();
     for tool in &surface.tools {
         let pinned = approved.get(&tool.name);
@@ -178,7 +198,7 @@ fn drifts(approved: &HashMap<String, PinnedDefinition>, surface: &Surface) -> Ve
             diff: unified(pinned.map_or("", |pinned| pinned.definition_json.as_str()), tool.definition.text()),
         });
     }
-    let gone = approved.values().filter(|pinned| surface.tool(&pinned.name).is_none());
+    let gone = approved.iter().filter(|pinned| surface.tool(&pinned.name).is_none());
     found.extend(gone.map(|pinned| Drift {
         tool: pinned.name.clone(),
         kind: DriftKind::Removed,

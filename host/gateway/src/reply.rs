@@ -19,6 +19,8 @@ pub enum ErrorCode {
     TooManyAsks,
     /// The server could not be reached.
     ServerUnavailable,
+    /// The server wants a sign-in, or another credential.
+    Authentication,
     /// The deadline passed; the call may have run.
     TimedOut,
     /// The call was sent and the connection ended; it may have run and is not sent again.
@@ -47,6 +49,7 @@ impl ErrorCode {
             Self::Asked => "approval_required",
             Self::TooManyAsks => "too_many_asks",
             Self::ServerUnavailable => "server_unavailable",
+            Self::Authentication => "authentication_required",
             Self::TimedOut => "timed_out",
             Self::MayHaveRun => "may_have_run",
             Self::Adapter => "adapter_refused",

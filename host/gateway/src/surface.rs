@@ -65,6 +65,7 @@ impl Surface {
                 Err(reason) => dropped.push(reason),
             }
         }
+        leave_out_twins(&mut tools, &mut dropped);
         let digest = digest_of(&tools);
         let by_name = tools.iter().enumerate().map(|(index, tool)| (tool.name.clone(), index)).collect();
         let surface_pin = server.trust.pinned_tool_hash.as_deref().map(|pinned| {
@@ -86,6 +87,16 @@ impl Surface {
             digest: self.digest,
             by_name: self.by_name.clone(),
         }
+    }
+
+    /// Whether both show the same definitions in the same standing; order does not count.
+    pub(crate) fn shows_the_same(&self, other: &Self) -> bool {
+        let standing = |surface: &Self| {
+            let mut pins: Vec<_> = surface.tools.iter().map(|tool| (tool.name.clone(), tool.pin)).collect();
+            pins.sort_by(|left, right| left.0.cmp(&right.0));
+            pins
+        };
+        self.digest == other.digest && standing(self) == standing(other)
     }
 
     /// The tool of that original name.
@@ -126,6 +137,22 @@ impl Tool {
             name,
         })
     }
+}
+
+/// Two tools that would be seen under one name are both left out: a caller could not say which is
+/// meant, and a server could have made the name on purpose.
+fn leave_out_twins(tools: &mut Vec<Arc<Tool>>, dropped: &mut Vec<(String, String)>) {
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    for tool in tools.iter() {
+        *seen.entry(tool.exposed.clone()).or_default() += 1;
+    }
+    tools.retain(|tool| {
+        let alone = seen.get(&tool.exposed) == Some(&1);
+        if !alone {
+            dropped.push((tool.name.clone(), format!("another tool is exposed as {} too", tool.exposed)));
+        }
+        alone
+    });
 }
 
 fn digest_of(tools: &[Arc<Tool>]) -> Digest {

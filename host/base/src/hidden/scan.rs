@@ -4,7 +4,7 @@
 //! end or to the next control character, where the next search begins.
 
 use super::Kind;
-use super::table::{is_emoji, is_presentation_selector, kind_of, takes_selector};
+use super::table::{is_emoji, is_joined_script, is_presentation_selector, kind_of, takes_selector};
 
 /// The subdivision flags that Unicode recommends, as the tags after the black flag; the last is the cancel tag.
 const FLAGS: [&str; 3] = [
@@ -63,6 +63,11 @@ impl<'a> Scanner<'a> {
             ('\u{200d}', Before::Visible(base) | Before::Selected(base)) if is_emoji(base) => {
                 let next = self.rest.chars().nth(1)?;
                 is_emoji(next).then_some((first.len_utf8(), Before::Joiner))
+            }
+            // Persian, Hindi and their like spell words with joiners (RFC 5892, appendix A.1 and A.2).
+            ('\u{200c}' | '\u{200d}', Before::Visible(base)) if is_joined_script(base) => {
+                let next = self.rest.chars().nth(1)?;
+                is_joined_script(next).then_some((first.len_utf8(), Before::Joiner))
             }
             (_, Before::Visible('\u{1f3f4}')) => FLAGS
                 .iter()

@@ -86,3 +86,19 @@ pub(super) fn selector_byte(character: char) -> Option<u8> {
     };
     u8::try_from(byte).ok()
 }
+
+/// Whether `character` belongs to a script that spells words with zero-width joiners and
+/// non-joiners: Arabic and its relatives, the Indic scripts, Myanmar, Khmer, Mongolian.
+pub(super) fn is_joined_script(character: char) -> bool {
+    kind_of(character).is_none()
+        && matches!(
+            character,
+            '\u{600}'..='\u{8ff}'
+                | '\u{900}'..='\u{dff}'
+                | '\u{1000}'..='\u{109f}'
+                | '\u{1780}'..='\u{18af}'
+                | '\u{a840}'..='\u{a8ff}'
+                | '\u{fb50}'..='\u{fdff}'
+                | '\u{fe70}'..='\u{fefc}'
+        )
+}

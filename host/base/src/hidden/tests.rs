@@ -161,3 +161,14 @@ proptest! {
         prop_assert_eq!(find(&text).is_none(), stripped == text);
     }
 }
+
+#[test]
+fn words_that_are_spelt_with_joiners_are_not_hidden_text() {
+    for word in ["می\u{200c}خواهم", "क्\u{200d}ष", "ක්\u{200d}ෂ"] {
+        assert_eq!(find(word), None, "{word:?}");
+        assert_eq!(strip(word), word);
+    }
+    for hidden in ["a\u{200c}b", "می\u{200c}\u{200c}خواهم", "می\u{200c}", "\u{200c}می", "می\u{200c}x"] {
+        assert!(find(hidden).is_some(), "{hidden:?}");
+    }
+}

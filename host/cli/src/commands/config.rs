@@ -10,12 +10,12 @@ use crate::exit::Failure;
 use crate::output;
 
 /// Runs one verb.
-pub(crate) fn run(explicit: Option<&Path>, command: ConfigCommand) -> Result<(), Failure> {
+pub(crate) async fn run(explicit: Option<&Path>, command: ConfigCommand) -> Result<(), Failure> {
     match command {
         ConfigCommand::Check(args) => check(explicit, args.json),
         ConfigCommand::Show(args) => show(explicit, args.json),
         ConfigCommand::Schema => output::json(&toolgate_config::Config::json_schema()),
-        ConfigCommand::Trust(args) => trust(args.file),
+        ConfigCommand::Trust(args) => trust(args.file).await,
     }
 }
 
@@ -48,11 +48,15 @@ fn show(explicit: Option<&Path>, as_json: bool) -> Result<(), Failure> {
 }
 
 /// Records the digest of a file in the working directory, so that it counts as it is now.
-fn trust(file: Option<PathBuf>) -> Result<(), Failure> {
+async fn trust(file: Option<PathBuf>) -> Result<(), Failure> {
     let file = file.unwrap_or_else(|| PathBuf::from("toolgate.yaml"));
     let env = |name: &str| std::env::var(name).ok();
     let user_dir = toolgate_config::user_config_dir(&env)
         .ok_or_else(|| Failure::usage("neither XDG_CONFIG_HOME nor HOME is set, so trust has no place to be recorded"))?;
-    toolgate_config::trust::record(&user_dir, &file).map_err(context::config_failure)?;
+    let recorded = toolgate_config::trust::record(&user_dir, &file).map_err(context::config_failure)?;
+    let store = context::store(&context::config(Some(&file))?, "cli")?;
+    let digest = recorded.config.parse().map_err(Failure::failed)?;
+    let row = toolgate_store::AuditRow::config_trusted(&file.display().to_string(), &digest);
+    store.append(row).await.map_err(context::store_failure)?;
     output::line(&format!("trusted {} as it is now; a change has to be trusted again", file.display()))
 }

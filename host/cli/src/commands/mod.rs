@@ -28,7 +28,7 @@ pub(crate) async fn run(cli: Cli) -> Result<(), Failure> {
         Command::Plugin(command) => plugin::run(explicit, &command),
         Command::Approvals(command) => approvals::run(explicit, &command),
         Command::Audit(command) => audit::run(explicit, command).await,
-        Command::Config(command) => config::run(explicit, command),
+        Command::Config(command) => config::run(explicit, command).await,
         Command::Token(command) => token::run(explicit, &command).await,
         Command::Doctor(args) => doctor::run(explicit, Format::json(args.json)),
         Command::Version(args) => version(Format::json(args.json)),

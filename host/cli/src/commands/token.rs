@@ -3,24 +3,58 @@
 use std::path::Path;
 
 use serde_json::json;
+use toolgate_config::Config;
+use toolgate_store::{AuditRow, Event, Store};
 
-use crate::args::Token;
+use crate::args::{Token, TokenIssue};
 use crate::context;
 use crate::exit::Failure;
 use crate::output;
 
-/// Makes a token and prints it once; the store keeps only its digest.
+/// Runs one verb.
 pub(crate) async fn run(explicit: Option<&Path>, command: &Token) -> Result<(), Failure> {
-    let Token::Issue(args) = command;
     let config = context::config(explicit)?;
-    context::operator(&config, &args.persona)?;
     let store = context::store(&config, "cli")?;
+    match command {
+        Token::Issue(args) => issue(&config, &store, args).await,
+        Token::List(args) => list(&store, args.json),
+        Token::Revoke(args) => revoke(&store, &args.id).await,
+    }
+}
+
+/// Makes a token and prints it once; the store keeps only its digest.
+async fn issue(config: &Config, store: &Store, args: &TokenIssue) -> Result<(), Failure> {
+    context::operator(config, &args.persona)?;
     let issued = store.issue_token(&args.persona).map_err(context::store_failure)?;
-    store.append(toolgate_store::AuditRow::token_issued(&issued.id, &args.persona)).await.map_err(context::store_failure)?;
+    store.append(AuditRow::token_issued(&issued.id, &args.persona)).await.map_err(context::store_failure)?;
     if args.json {
         return output::json(&json!({
             "id": issued.id, "persona": args.persona, "token": issued.secret.expose(),
         }));
     }
     output::line(issued.secret.expose())
+}
+
+fn list(store: &Store, as_json: bool) -> Result<(), Failure> {
+    let tokens = store.tokens().map_err(context::store_failure)?;
+    if as_json {
+        return output::json(&json!({ "tokens": tokens }));
+    }
+    let rows: Vec<Vec<String>> = tokens
+        .iter()
+        .map(|token| {
+            let state = if token.revoked_at_ms.is_some() { "revoked" } else { "valid" };
+            vec![token.id.clone(), token.persona.clone(), state.to_owned()]
+        })
+        .collect();
+    output::table(&["TOKEN", "PERSONA", "STATE"], &rows)
+}
+
+async fn revoke(store: &Store, id: &str) -> Result<(), Failure> {
+    if !store.revoke_token(id).map_err(context::store_failure)? {
+        return Err(Failure::failed(format!("there is no valid token {id}")).hint("see `toolgate token list`"));
+    }
+    let row = AuditRow::new(Event::TokenRevoked).with("token", id);
+    store.append(row).await.map_err(context::store_failure)?;
+    output::line(&format!("revoked {id}"))
 }

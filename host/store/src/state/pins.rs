@@ -38,7 +38,7 @@ pub struct PinnedDefinition {
 pub struct Pins {
     /// The server they are of.
     pub known: KnownServer,
-    /// The definitions, sorted by kind and name.
+    /// The definitions in the order in which they were accepted, which is the server's own.
     pub definitions: Vec<PinnedDefinition>,
 }
 
@@ -126,12 +126,11 @@ impl State {
         identity: &Digest,
         server: &str,
         protocol_revision: &str,
-        mut definitions: Vec<PinnedDefinition>,
+        definitions: Vec<PinnedDefinition>,
     ) -> Result<KnownServer, StoreError> {
         if definitions.len() > MAX_DEFINITIONS {
             return Err(StoreError::TooManyDefinitions { found: definitions.len(), limit: MAX_DEFINITIONS });
         }
-        definitions.sort_by(|left, right| (&left.kind, &left.name).cmp(&(&right.kind, &right.name)));
         // The witness may be newer than a database that was put back; the new revision tops both.
         let witnessed =
             known::read(&self.data_dir)?.get(&identity.to_string()).map_or(0, |entry| entry.revision);
@@ -304,8 +303,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
 fn definitions_of(connection: &Connection, identity: &Digest) -> rusqlite::Result<Vec<PinnedDefinition>> {
     connection
         .prepare_cached(
-            "SELECT kind, name, digest, definition FROM pins WHERE identity = ?1 \
-             ORDER BY kind, name",
+            "SELECT kind, name, digest, definition FROM pins WHERE identity = ?1 ORDER BY rowid",
         )?
         .query_map([identity.to_string()], |row| {
             Ok(PinnedDefinition {

@@ -10,8 +10,9 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use toolgate_base::Secret;
 use toolgate_config::managed::{self, ManagedServer};
-use toolgate_config::{Origin, looks_like_secret, secrets};
+use toolgate_config::{Config, Origin, looks_like_secret, secrets};
 use toolgate_gateway::ServerState;
+use toolgate_store::{AuditRow, Event};
 
 use crate::args::{McpAdd, McpName};
 use crate::context;
@@ -36,7 +37,10 @@ pub(crate) async fn add(explicit: Option<&Path>, args: McpAdd) -> Result<(), Fai
         return added(&args, &file, None);
     }
     match probe(explicit, &args).await {
-        Ok(tools) => added(&args, &file, Some(tools)),
+        Ok(found) => {
+            record(&config, AuditRow::about_server(Event::McpServerInstalled, &args.name)).await?;
+            added(&args, &file, Some(&found))
+        }
         Err(failure) => {
             managed::remove_server(&config.data_dir, &args.name).map_err(context::config_failure)?;
             Err(failure.hint("nothing was added; correct the command, or add it unseen with --no-probe"))
@@ -45,25 +49,54 @@ pub(crate) async fn add(explicit: Option<&Path>, args: McpAdd) -> Result<(), Fai
 }
 
 /// Connects once, as the first persona it is bound to.
-async fn probe(explicit: Option<&Path>, args: &McpAdd) -> Result<usize, Failure> {
+async fn probe(explicit: Option<&Path>, args: &McpAdd) -> Result<Found, Failure> {
     let persona = args.persona.first().map_or(toolgate_config::DEFAULT_PERSONA, String::as_str);
     let (gateway, mut caller) = super::open(explicit, persona)?;
     caller.server_only = Some(args.name.clone());
     let statuses = gateway.status(&caller, true).await;
     gateway.shutdown().await;
     match statuses.into_iter().find(|status| status.name == args.name) {
-        Some(status) if status.state == ServerState::Connected => Ok(status.tools.len()),
+        Some(status) if status.state == ServerState::Connected => Ok(Found {
+            tools: status.tools.len(),
+            approved: status.tools.iter().filter(|tool| tool.pin == "matches").count(),
+        }),
         Some(status) => Err(Failure::failed(status.detail.unwrap_or_else(|| "it did not connect".to_owned()))),
         None => Err(Failure::usage(format!("persona '{persona}' is not bound to '{}'", args.name))),
     }
 }
 
-fn added(args: &McpAdd, file: &Path, tools: Option<usize>) -> Result<(), Failure> {
+async fn record(config: &Config, row: AuditRow) -> Result<(), Failure> {
+    context::store(config, "cli")?.append(row).await.map(|_| ()).map_err(context::store_failure)
+}
+
+/// What the first connection found.
+struct Found {
+    tools: usize,
+    approved: usize,
+}
+
+fn added(args: &McpAdd, file: &Path, found: Option<&Found>) -> Result<(), Failure> {
     if args.json {
-        return output::json(&json!({ "server": args.name, "file": file, "tools": tools }));
+        return output::json(&json!({
+            "server": args.name,
+            "file": file,
+            "tools": found.map(|found| found.tools),
+            "approved": found.map(|found| found.approved),
+        }));
     }
-    match tools {
-        Some(tools) => output::line(&format!("added {}: {tools} tools, pinned as they are now", args.name))?,
+    match found {
+        Some(found) if found.tools == found.approved => {
+            output::line(&format!("added {}: {} tools, pinned as they are now", args.name, found.tools))?;
+        }
+        // Pins of an earlier server of this name, or `pins.first_use: review`.
+        Some(found) => {
+            let blocked = found.tools - found.approved;
+            output::line(&format!(
+                "added {}: {} tools, {blocked} of them blocked because they are not the approved ones",
+                args.name, found.tools
+            ))?;
+            output::line(&format!("next: toolgate mcp diff {0}, then toolgate mcp pin {0} --accept", args.name))?;
+        }
         None => output::line(&format!("added {} unseen; its tools are pinned at the first connection", args.name))?,
     }
     output::line(&format!("next: toolgate mcp tools {}", args.name))
@@ -115,7 +148,10 @@ fn target(args: &McpAdd) -> Result<Target, Failure> {
             return Err(Failure::usage("--header belongs to a remote server; this one is a command"));
         }
         let mut words = words.into_iter();
-        return Ok((None, words.next().map(|command| (command, words.collect()))));
+        let command = words.next().map(|command| absolute(&command)).transpose()?;
+        // What was typed is meant literally; `${…}` in an entry would name a variable.
+        let literal = |word: String| word.replace('$', "$$");
+        return Ok((None, command.map(|command| (literal(command), words.map(literal).collect()))));
     }
     if !args.env.is_empty() {
         return Err(Failure::usage("--env belongs to a command; this server is remote"));
@@ -127,6 +163,17 @@ fn target(args: &McpAdd) -> Result<Target, Failure> {
             url.unwrap_or_default()
         ))),
     }
+}
+
+/// A command given by a relative path is meant from here, and is started from elsewhere.
+fn absolute(command: &str) -> Result<String, Failure> {
+    if !command.contains('/') || command.starts_with('/') {
+        return Ok(command.to_owned());
+    }
+    let here = std::env::current_dir().map_err(Failure::failed)?;
+    let path = here.join(command).canonicalize();
+    path.map(|path| path.display().to_string())
+        .map_err(|error| Failure::failed(format!("the command {command} is not here: {error}")))
 }
 
 fn variables(args: &McpAdd, stored: &mut Vec<(String, Secret)>) -> Result<Map<String, Value>, Failure> {
@@ -168,7 +215,7 @@ fn reference(name: &str, variable: &str, value: &str, stored: &mut Vec<(String, 
 }
 
 /// Removes a server of the managed layer. Its pins stay, so that adding it again is no first use.
-pub(crate) fn remove(explicit: Option<&Path>, args: &McpName) -> Result<(), Failure> {
+pub(crate) async fn remove(explicit: Option<&Path>, args: &McpName) -> Result<(), Failure> {
     let config = context::config(explicit)?;
     match config.servers.get(&args.name).map(|server| &server.origin) {
         None => return Err(super::list::no_server(&args.name)),
@@ -180,6 +227,7 @@ pub(crate) fn remove(explicit: Option<&Path>, args: &McpName) -> Result<(), Fail
         Some(Origin::Managed(_)) => {}
     }
     managed::remove_server(&config.data_dir, &args.name).map_err(context::config_failure)?;
+    record(&config, AuditRow::about_server(Event::McpServerRemoved, &args.name)).await?;
     if args.json {
         return output::json(&json!({ "removed": args.name }));
     }

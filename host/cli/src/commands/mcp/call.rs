@@ -80,6 +80,7 @@ fn print(outcome: &Outcome, format: &str) -> Result<(), Failure> {
         Some("denied" | "approval_required" | "too_many_asks" | "result_denied") => {
             Err(Failure::new(Code::Denied, text()))
         }
+        Some("authentication_required") => Err(Failure::new(Code::Authentication, text())),
         Some(_) => Err(Failure::failed(text())),
         None if value["isError"] == true => Err(Failure::failed(format!("the tool reports an error: {}", text()))),
         None => Ok(()),

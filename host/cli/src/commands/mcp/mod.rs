@@ -18,7 +18,7 @@ use crate::exit::Failure;
 pub(crate) async fn run(explicit: Option<&Path>, command: Mcp) -> Result<(), Failure> {
     match command {
         Mcp::Add(args) => add::add(explicit, args).await,
-        Mcp::Remove(args) => add::remove(explicit, &args),
+        Mcp::Remove(args) => add::remove(explicit, &args).await,
         Mcp::Get(args) => list::get(explicit, &args),
         Mcp::List(args) => list::list(explicit, args).await,
         Mcp::Status(args) => list::status(explicit, args).await,

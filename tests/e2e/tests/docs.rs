@@ -1,0 +1,289 @@
+//! The documents keep their word: every command in them runs as it is typed, every configuration in
+//! them is accepted, every output they quote was printed, every test they name exists.
+//!
+//! Each document has a sandbox of its own, with what a reader would have: the binary and `npx` in the
+//! path (here a stand-in that starts the fixture server, because a test asks no network), and for
+//! plugin authors a signed plugin in `guard/`. In a ```` ```sh ```` block, `# exit N` in a comment is the
+//! expected exit code. A ```` ```yaml ```` block is written to the file that its first line names and
+//! goes through `config check`. A line of a ```` ```text ```` block has to stand in what was printed
+//! before it, `…` for any text.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use toolgate_e2e::{Run, Sandbox};
+use toolgate_signing::{Kind, SigningKey, sign_release};
+
+use crate::guests::{call_policy, release, says};
+use crate::{TOOLGATE, sandbox};
+
+/// A line that a test cannot run.
+struct NotRun {
+    /// How it begins.
+    begins: &'static str,
+    /// Why it is not run here.
+    why: &'static str,
+    /// The test, or the file of the tree, that covers it.
+    covered_by: &'static str,
+}
+
+/// Every such line of the documents; one that is not here fails the test, and so does an entry that
+/// no document needs.
+const NOT_RUN: &[NotRun] = &[
+    NotRun { begins: "cargo run --release -- quickstart", why: "builds everything", covered_by: "tests/xtask/src/test.rs" },
+    NotRun { begins: "cargo xtask test", why: "runs this test", covered_by: ".ci/run" },
+    NotRun { begins: "cargo xtask build-plugins", why: "needs a guest toolchain and signs", covered_by: "tests/xtask/src/build_plugins.rs" },
+    NotRun {
+        begins: "toolgate serve --listen",
+        why: "never ends",
+        covered_by: "gate_caller_only_a_token_opens_the_endpoint_and_it_fixes_the_persona",
+    },
+];
+
+/// What never ends, builds or asks the network, and so must be in the table.
+const MUST_BE_LISTED: [&str; 5] = ["cargo ", "npx ", "curl ", "toolgate serve", "toolgate audit tail -f"];
+
+/// The longest that one line may take.
+const LONGEST: Duration = Duration::from_secs(60);
+
+#[test]
+fn every_command_configuration_and_output_of_the_documents_is_true() {
+    let documents = documents();
+    let mut used = vec![false; NOT_RUN.len()];
+    let wrong: Vec<String> = std::thread::scope(|scope| {
+        let runs: Vec<_> = documents.iter().map(|path| scope.spawn(|| Document::read(path).follow())).collect();
+        let mut wrong = Vec::new();
+        for run in runs {
+            let (found, listed) = run.join().unwrap();
+            wrong.extend(found);
+            listed.into_iter().for_each(|index| used[index] = true);
+        }
+        wrong
+    });
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    for (entry, used) in NOT_RUN.iter().zip(used) {
+        assert!(used, "no document has a line `{}` ({})", entry.begins, entry.why);
+    }
+}
+
+#[test]
+fn every_line_that_is_not_run_names_what_covers_it() {
+    let code = sources(&root().join("tests"));
+    for entry in NOT_RUN {
+        let exists = root().join(entry.covered_by).is_file() || code.contains(&format!("fn {}(", entry.covered_by));
+        assert!(exists, "`{}` is covered by {}, which does not exist", entry.begins, entry.covered_by);
+    }
+}
+
+#[test]
+fn every_test_that_the_threat_model_names_exists() {
+    let text = fs::read_to_string(root().join("docs/threat-model.md")).unwrap();
+    let names: Vec<&str> = text.split('`').skip(1).step_by(2).filter(|token| token.contains("::")).collect();
+    assert!(names.len() > 30, "{names:?}");
+    for name in names {
+        let parts: Vec<&str> = name.split("::").collect();
+        let [place, module, test] = parts[..] else { panic!("{name} is not PLACE::MODULE::TEST") };
+        let code = match place {
+            "e2e" => fs::read_to_string(root().join(format!("tests/e2e/tests/{module}.rs"))).unwrap_or_default(),
+            _ => sources(&root().join("host").join(place)),
+        };
+        assert!(code.contains(&format!("fn {test}(")), "{name} does not exist");
+    }
+}
+
+#[test]
+fn every_link_between_the_documents_leads_somewhere() {
+    for path in documents() {
+        let text = fs::read_to_string(&path).unwrap();
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = target.split('#').next().unwrap_or_default();
+            let there = file.is_empty() || file.contains("://") || path.parent().unwrap().join(file).exists();
+            assert!(there, "{}: {target} leads nowhere", path.display());
+        }
+    }
+}
+
+/// A fenced block of a document.
+struct Block {
+    line: usize,
+    language: String,
+    lines: Vec<String>,
+}
+
+struct Document {
+    name: String,
+    blocks: Vec<Block>,
+}
+
+impl Document {
+    fn read(path: &Path) -> Self {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let mut blocks: Vec<Block> = Vec::new();
+        let mut inside = false;
+        for (number, line) in fs::read_to_string(path).unwrap().lines().enumerate() {
+            match (line.strip_prefix("```"), inside) {
+                (Some(language), false) => {
+                    blocks.push(Block { line: number + 1, language: language.trim().to_owned(), lines: Vec::new() });
+                    inside = true;
+                }
+                (Some(_), true) => inside = false,
+                (None, true) => blocks.last_mut().unwrap().lines.push(line.to_owned()),
+                (None, false) => {}
+            }
+        }
+        Self { name, blocks }
+    }
+
+    /// Does what the document says, in order; gives what was wrong and the lines that are not run.
+    fn follow(&self) -> (Vec<String>, Vec<usize>) {
+        let reader = Reader::new();
+        let (mut exports, mut printed) = (String::new(), String::new());
+        let (mut wrong, mut listed) = (Vec::new(), Vec::new());
+        for block in &self.blocks {
+            for (offset, line) in block.lines.iter().enumerate() {
+                let place = format!("{}:{}: {line}", self.name, block.line + offset + 1);
+                match block.language.as_str() {
+                    "sh" if line.trim().is_empty() => {}
+                    "sh" if line.starts_with("export ") => exports = format!("{exports}{line}\n"),
+                    "sh" => match NOT_RUN.iter().position(|entry| line.starts_with(entry.begins)) {
+                        Some(index) => listed.push(index),
+                        None if MUST_BE_LISTED.iter().any(|word| line.starts_with(word)) => {
+                            wrong.push(format!("{place}\nis neither run nor listed in NOT_RUN"));
+                        }
+                        None => {
+                            let run = reader.shell(&format!("{exports}{line}"));
+                            if run.code != expected(line) {
+                                wrong.push(format!("{place}\nended with {}, not {}: {run:?}", run.code, expected(line)));
+                            }
+                            printed.push_str(&run.stdout);
+                            printed.push_str(&run.stderr);
+                        }
+                    },
+                    "text" if !printed.lines().any(|have| is_like(have, line)) => {
+                        wrong.push(format!("{place}\nwas not printed by the commands before it:\n{printed}"));
+                    }
+                    _ => {}
+                }
+            }
+            if block.language == "yaml" {
+                let run = reader.check(block);
+                if run.code != 0 {
+                    wrong.push(format!("{}:{}: the configuration is refused: {run:?}", self.name, block.line));
+                }
+            }
+        }
+        (wrong, listed)
+    }
+}
+
+/// Somebody who reads a document and types what it says.
+struct Reader {
+    sandbox: Sandbox,
+}
+
+impl Reader {
+    fn new() -> Self {
+        let sandbox = sandbox();
+        fs::create_dir_all(sandbox.path("bin")).unwrap();
+        symlink(TOOLGATE, sandbox.path("bin/toolgate")).unwrap();
+        let tools = sandbox.write(
+            "tools.json",
+            r#"[{"name":"read_text_file","inputSchema":{"type":"object"}},{"name":"write_file","inputSchema":{"type":"object"}}]"#,
+        );
+        let npx = format!("#!/bin/sh\nexec '{}' --tools '{tools}'\n", sandbox.fixture().display());
+        let npx = sandbox.write("bin/npx", npx);
+        fs::set_permissions(npx, fs::Permissions::from_mode(0o755)).unwrap();
+        let guest = call_policy(&says(3));
+        let stated = toolgate_signing::Release { name: "acme/guard".to_owned(), ..release(Kind::Policy, &guest) };
+        sandbox.write("work/guard/component.wasm", &guest);
+        sandbox.write("work/guard/release.dsse.json", sign_release(&stated, &guest, &SigningKey::from_seed(&[7; 32])));
+        Self { sandbox }
+    }
+
+    fn shell(&self, script: &str) -> Run {
+        let like = self.sandbox.command(&[]);
+        let path = format!("{}:{}", self.sandbox.path("bin").display(), std::env::var("PATH").unwrap_or_default());
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]).env_clear().current_dir(like.get_current_dir().unwrap());
+        command.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("PATH", path);
+        // The documents say `~/.config`, as it is for most readers.
+        command.env_remove("XDG_CONFIG_HOME");
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (ended, wait) = mpsc::channel();
+        std::thread::spawn(move || ended.send(child.wait_with_output()));
+        let output = wait.recv_timeout(LONGEST).unwrap_or_else(|_| panic!("{script}\ndid not end within {LONGEST:?}")).unwrap();
+        Run {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// Writes a configuration where the commands after it look for it, and checks it.
+    fn check(&self, block: &Block) -> Run {
+        let named = block.lines.first().and_then(|line| line.strip_prefix("# ")).filter(|name| name.ends_with(".yaml"));
+        let name = named.map_or_else(|| format!("line-{}.yaml", block.line), str::to_owned);
+        let file = self.sandbox.write(&format!("work/{name}"), block.lines.join("\n"));
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        self.sandbox.run(&["--config", &file, "config", "check"])
+    }
+}
+
+/// The exit code that a line's comment states; 0 where it states none.
+fn expected(line: &str) -> i32 {
+    let stated = line.rsplit_once("# exit ").map(|(_, rest)| rest);
+    let digits = |rest: &str| rest.chars().take_while(char::is_ascii_digit).collect::<String>();
+    stated.and_then(|rest| digits(rest).parse().ok()).unwrap_or(0)
+}
+
+/// Whether a line is a pattern's, in which `…` stands for any text.
+fn is_like(line: &str, pattern: &str) -> bool {
+    let mut rest = line;
+    let mut parts = pattern.split('…');
+    let begins = parts.next().is_none_or(|first| match rest.strip_prefix(first) {
+        Some(after) => {
+            rest = after;
+            true
+        }
+        None => false,
+    });
+    begins
+        && parts.all(|part| match rest.find(part) {
+            Some(at) => {
+                rest = &rest[at + part.len()..];
+                true
+            }
+            None => false,
+        })
+}
+
+fn documents() -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    found.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    found.push(root().join("README.md"));
+    found.sort();
+    found
+}
+
+/// Every Rust file below a directory, as one text.
+fn sources(directory: &Path) -> String {
+    let mut text = String::new();
+    for entry in fs::read_dir(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display())) {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            text.push_str(&sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            text.push_str(&fs::read_to_string(&path).unwrap());
+        }
+    }
+    text
+}
+
+/// The project.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
