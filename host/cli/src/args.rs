@@ -303,7 +303,7 @@ pub(crate) struct AuditTail {
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditQuery {
-    /// One SELECT over audit_log.
+    /// One SELECT over the table `audit_log`.
     #[arg(conflicts_with_all = ["server", "tool", "persona", "action", "since"])]
     pub(crate) sql: Option<String>,
     /// Only rows about this server.

@@ -45,15 +45,16 @@ pub(crate) fn store_failure(error: toolgate_store::StoreError) -> Failure {
     let code = match error.class() {
         toolgate_store::ErrorClass::Integrity => Code::Integrity,
         toolgate_store::ErrorClass::Usage => Code::Usage,
-        _ => Code::Failed,
+        toolgate_store::ErrorClass::Failed => Code::Failed,
     };
     Failure::new(code, error)
 }
 
 /// The plugin host with its cache of native code below the data directory.
 pub(crate) fn plugin_host(config: &Config) -> Result<Arc<PluginHost>, Failure> {
-    let options = HostOptions { cache_dir: Some(config.data_dir.join("aot")), ..HostOptions::default() };
-    PluginHost::new(options).map_err(|error| Failure::failed(format!("the plugin host cannot start: {error}")))
+    let options = HostOptions { cache_dir: Some(config.data_dir.join("aot")) };
+    PluginHost::new(options)
+        .map_err(|error| Failure::failed(format!("the plugin host cannot start: {error}")))
 }
 
 /// This program, which also starts the children of stdio servers.
@@ -67,8 +68,9 @@ pub(crate) fn gateway(config: Config, writer: &str) -> Result<Arc<Gateway>, Fail
     let host = plugin_host(&config)?;
     let assembled = assemble::assemble(&host, &config, &store).map_err(|refusal| {
         let code = if refusal.is_integrity() { Code::Integrity } else { Code::Usage };
-        Failure::new(code, &refusal)
-            .hint("look at it with `toolgate plugin list`; nothing is served without a plugin that is configured")
+        Failure::new(code, &refusal).hint(
+            "look at it with `toolgate plugin list`; nothing is served without a plugin that is configured",
+        )
     })?;
     Ok(Gateway::new(Parts {
         config: Arc::new(config),

@@ -8,6 +8,7 @@ mod commands;
 mod context;
 mod demo;
 mod exit;
+mod json;
 mod output;
 mod quickstart;
 

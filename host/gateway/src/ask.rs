@@ -27,7 +27,11 @@ impl Gateway {
         let arguments = facts.document.as_ref().map_or("{}", Document::text);
         let details = ErrorDetails { server: Some(handle.server.name.clone()), ..ErrorDetails::default() };
         let binding = self.ask_binding(caller, handle, arguments).map_err(|reason| {
-            reply::refusal(ErrorCode::Denied, &format!("the arguments cannot be asked about: {reason}"), &details)
+            reply::refusal(
+                ErrorCode::Denied,
+                &format!("the arguments cannot be asked about: {reason}"),
+                &details,
+            )
         })?;
         match self.store.spend(&binding) {
             Ok(Some(_)) => return Ok(()),
@@ -51,11 +55,7 @@ impl Gateway {
                     self.note_refusal(row).await;
                 }
                 let text = question(caller, handle, facts, verdict, &ask.id);
-                let details = ErrorDetails {
-                    ask: Some(ask.id.clone()),
-                    by: verdict.by.clone(),
-                    ..details
-                };
+                let details = ErrorDetails { ask: Some(ask.id.clone()), by: verdict.by.clone(), ..details };
                 Err(reply::refusal(ErrorCode::Asked, &text, &details))
             }
             Err(error @ StoreError::TooManyAsks { .. }) => {
@@ -99,7 +99,9 @@ fn question(caller: &Caller, handle: &ToolHandle, facts: &Facts, verdict: &Verdi
             "take the label \"{matched}\" out of {capabilities}.require_approval and write \"{label}\" under \
              {capabilities}.allow in toolgate.yaml"
         ),
-        (None, true) => format!("add the label \"{label}\" (or \"mcp.call:{server}\") to {capabilities}.allow in toolgate.yaml"),
+        (None, true) => format!(
+            "add the label \"{label}\" (or \"mcp.call:{server}\") to {capabilities}.allow in toolgate.yaml"
+        ),
         (None, false) => format!(
             "add the label \"{label}\" (or \"mcp.call:{server}\") under {capabilities}.allow in toolgate.yaml; \
              with a capabilities block, what no label covers is denied"

@@ -13,9 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolgate_config::{AdapterUse, Bundle, Config, Load, TrustRule};
-use toolgate_plugins::{
-    Adapter, Admission, DecisionSet, LoadError, Plugin, PluginHost, PluginSet, Policy,
-};
+use toolgate_plugins::{Adapter, Admission, DecisionSet, LoadError, Plugin, PluginHost, PluginSet, Policy};
 use toolgate_signing::{PublicKey, Threshold, VerifiedRelease, VerifyError, verify_release};
 use toolgate_store::{AuditRow, Store};
 
@@ -123,8 +121,7 @@ impl PluginFiles {
     /// Checks signature, name and digest; nothing of the component is parsed.
     pub fn verify(&self, trust: &[TrustRule]) -> Result<VerifiedRelease, Refusal> {
         let refused = |source| Refusal::Unverified { plugin: self.plugin.clone(), source: Box::new(source) };
-        let release =
-            verify_release(&self.release, &|name: &str| threshold(trust, name)).map_err(refused)?;
+        let release = verify_release(&self.release, &|name: &str| threshold(trust, name)).map_err(refused)?;
         release.check_component(&self.component).map_err(refused)?;
         Ok(release)
     }
@@ -217,8 +214,9 @@ pub fn wanted(config: &Config) -> Result<Vec<Wanted>, Refusal> {
 fn entry_wants(entry: &Load) -> Result<Wanted, Refusal> {
     let files = match &entry.dir {
         Some(dir) => PluginFiles::read(dir)?,
-        None => bundle::find(&entry.plugin)
-            .ok_or_else(|| Refusal::Unknown { plugin: entry.plugin.clone() })?,
+        None => {
+            bundle::find(&entry.plugin).ok_or_else(|| Refusal::Unknown { plugin: entry.plugin.clone() })?
+        }
     };
     let decisions = DecisionSet::parse(&entry.decisions)
         .map_err(|error| Refusal::Entry { plugin: entry.plugin.clone(), reason: error.to_string() })?;
@@ -254,12 +252,9 @@ impl Loader<'_> {
             let found = format!("{} {}", stated.name, stated.version);
             return Err(Refusal::Mismatch { plugin: wanted.files.plugin.clone(), found });
         }
-        let plugin = self
-            .host
-            .load(&wanted.files.component, &release, &wanted.admission)
-            .map_err(|source| Refusal::Unloadable {
-                plugin: wanted.files.plugin.clone(),
-                source: Box::new(source),
+        let plugin =
+            self.host.load(&wanted.files.component, &release, &wanted.admission).map_err(|source| {
+                Refusal::Unloadable { plugin: wanted.files.plugin.clone(), source: Box::new(source) }
             })?;
         Ok((release, plugin))
     }
@@ -274,11 +269,16 @@ impl Loader<'_> {
             Ok((release, plugin)) => {
                 let stated = release.release();
                 let version = stated.version.to_string();
-                self.store.append_detached(AuditRow::plugin_loaded(&stated.name, &version, &release.component()));
+                self.store.append_detached(AuditRow::plugin_loaded(
+                    &stated.name,
+                    &version,
+                    &release.component(),
+                ));
                 Ok(plugin)
             }
             Err(refusal) => {
-                self.store.append_detached(AuditRow::plugin_refused(&wanted.files.plugin, &refusal.to_string()));
+                self.store
+                    .append_detached(AuditRow::plugin_refused(&wanted.files.plugin, &refusal.to_string()));
                 Err(refusal)
             }
         }
@@ -306,8 +306,9 @@ impl Loader<'_> {
         let entry = self.config.plugins.load.iter().find(|entry| entry.plugin == used.plugin);
         let files = match (entry.and_then(|entry| entry.dir.as_ref()), self.config.plugins.bundle) {
             (Some(dir), _) => PluginFiles::read(dir)?,
-            (None, Bundle::Default) => bundle::find(&used.plugin)
-                .ok_or_else(|| Refusal::Unknown { plugin: used.plugin.clone() })?,
+            (None, Bundle::Default) => {
+                bundle::find(&used.plugin).ok_or_else(|| Refusal::Unknown { plugin: used.plugin.clone() })?
+            }
             (None, Bundle::None) => return Err(Refusal::Unknown { plugin: used.plugin.clone() }),
         };
         let wanted = Wanted {
@@ -318,10 +319,9 @@ impl Loader<'_> {
         };
         match self.noted(&wanted, self.load(&wanted))? {
             Plugin::Adapter(adapter) => Ok(adapter),
-            Plugin::Policy(_) | Plugin::Installer(_) => Err(Refusal::Entry {
-                plugin: used.plugin.clone(),
-                reason: "it is no adapter".to_owned(),
-            }),
+            Plugin::Policy(_) | Plugin::Installer(_) => {
+                Err(Refusal::Entry { plugin: used.plugin.clone(), reason: "it is no adapter".to_owned() })
+            }
         }
     }
 }

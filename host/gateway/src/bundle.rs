@@ -27,7 +27,8 @@ macro_rules! embedded {
 type Embedded = (&'static str, &'static [u8], &'static [u8]);
 
 /// In the order they are asked: the cheap ones that mostly decide come first.
-const POLICIES: &[Embedded] = embedded!["capabilities" "0.1.0", "trust" "0.1.0", "hidden-text" "0.1.0", "ask" "0.1.0"];
+const POLICIES: &[Embedded] =
+    embedded!["capabilities" "0.1.0", "trust" "0.1.0", "hidden-text" "0.1.0", "ask" "0.1.0"];
 const ADAPTERS: &[Embedded] = embedded!["filesystem" "0.1.0"];
 
 /// The keys that may sign first-party plugins; more than one, so that one can be lost. A line that is

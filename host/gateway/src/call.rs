@@ -259,7 +259,9 @@ impl Path<'_> {
                     RequestError::TimedOut { .. } => ErrorCode::TimedOut,
                     RequestError::MayHaveRun { .. } => ErrorCode::MayHaveRun,
                     RequestError::Refused { status: 401 | 403, .. } => ErrorCode::Authentication,
-                    RequestError::NotSent { .. } | RequestError::Refused { .. } => ErrorCode::ServerUnavailable,
+                    RequestError::NotSent { .. } | RequestError::Refused { .. } => {
+                        ErrorCode::ServerUnavailable
+                    }
                     RequestError::RateLimited { .. } => ErrorCode::RateLimited,
                     _ => ErrorCode::BadServer,
                 };

@@ -106,7 +106,11 @@ impl Gateway {
     }
 
     /// Live, else approved, else whatever a short wait brings.
-    async fn surface_at_once(self: &Arc<Self>, caller: &Caller, server: &Arc<Server>) -> Option<Arc<Surface>> {
+    async fn surface_at_once(
+        self: &Arc<Self>,
+        caller: &Caller,
+        server: &Arc<Server>,
+    ) -> Option<Arc<Surface>> {
         let link = self.links.get(&Key::of(server, caller));
         if let Some(live) = link.live() {
             return Some(live.surface.load_full());
@@ -146,8 +150,7 @@ impl Gateway {
 
     /// The definitions of one server as this caller sees them.
     fn visible(&self, caller: &Caller, server: &Server, surface: &Surface) -> Vec<Box<RawValue>> {
-        let offered: Vec<&Arc<Tool>> =
-            surface.tools.iter().filter(|tool| offers(server, tool)).collect();
+        let offered: Vec<&Arc<Tool>> = surface.tools.iter().filter(|tool| offers(server, tool)).collect();
         let facts: Vec<Arc<Facts>> = offered
             .iter()
             .map(|tool| {
@@ -281,16 +284,16 @@ fn show(
     if matches!(change, Change::Fail(_)) {
         return Ok(None);
     }
-    let mut text = redact::changed(tool.definition.text(), change)?
-        .unwrap_or_else(|| tool.definition.text().to_owned());
+    let mut text =
+        redact::changed(tool.definition.text(), change)?.unwrap_or_else(|| tool.definition.text().to_owned());
     if !redactions.is_empty() {
         text = redact::redact(&text, redactions)?;
     }
     let name = serde_json::Value::from(tool.exposed.as_str()).to_string();
-    edit::set(&text, "/name", &name).and_then(edit::raw).map(Some).map_err(|error| redact::ChangeError {
-        pointer: "/name".to_owned(),
-        reason: error.to_string(),
-    })
+    edit::set(&text, "/name", &name)
+        .and_then(edit::raw)
+        .map(Some)
+        .map_err(|error| redact::ChangeError { pointer: "/name".to_owned(), reason: error.to_string() })
 }
 
 /// Cuts a page. The cursor names the last entry that was given, so that a listing that changed in
@@ -299,7 +302,9 @@ fn page(shown: &[Box<RawValue>], cursor: Option<&str>) -> Result<ToolPage, Error
     let start = match cursor {
         None => 0,
         Some(cursor) => resume(shown, cursor).ok_or_else(|| {
-            reply::invalid_params("this cursor is no longer valid: the list changed. Start again without one.")
+            reply::invalid_params(
+                "this cursor is no longer valid: the list changed. Start again without one.",
+            )
         })?,
     };
     let tools: Vec<Box<RawValue>> = shown.iter().skip(start).take(PAGE).cloned().collect();

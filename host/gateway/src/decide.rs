@@ -101,8 +101,12 @@ pub fn decide(policies: &PluginSet, binding: &Binding, hook: Hook, facts: &Arc<F
         fallback,
         decision: policy.check(hook, facts),
     };
-    let mut decisions: Vec<PolicyDecision> =
-        policies.policies().iter().filter(|policy| policy.has(hook)).map(|policy| ask(policy, false)).collect();
+    let mut decisions: Vec<PolicyDecision> = policies
+        .policies()
+        .iter()
+        .filter(|policy| policy.has(hook))
+        .map(|policy| ask(policy, false))
+        .collect();
     if hook != Hook::Result && undecided(&decisions) {
         let fallbacks = policies.fallbacks().iter().filter(|policy| policy.has(hook));
         decisions.extend(fallbacks.map(|policy| ask(policy, true)));

@@ -56,9 +56,7 @@ fn common(gateway: &Gateway, caller: &Caller, server: &Server, label: Option<&La
     let persona = gateway.config.personas.get(&caller.persona);
     let capabilities = persona.and_then(|persona: &Persona| persona.capabilities.as_ref());
     let covering = |patterns: &[toolgate_labels::Pattern]| {
-        label.and_then(|label| {
-            patterns.iter().find(|pattern| pattern.covers(label)).map(ToString::to_string)
-        })
+        label.and_then(|label| patterns.iter().find(|pattern| pattern.covers(label)).map(ToString::to_string))
     };
     Facts {
         persona: caller.persona.clone(),

@@ -11,8 +11,8 @@
 //! others; plugins fail. The first is met by pins and policies, the second by the credential that
 //! fixes the persona, the third by failing closed.
 
-pub mod assemble;
 mod ask;
+pub mod assemble;
 pub mod bundle;
 mod call;
 mod caller;

@@ -111,7 +111,7 @@ pub(crate) fn accept(
             definition_json: tool.definition.text().to_owned(),
         })
         .collect();
-    store.write_pins(&server.identity(), &server.name, revision, definitions).map(|_| ())
+    store.write_pins(&server.identity(), &server.name, revision, &definitions).map(|_| ())
 }
 
 /// What became of one definition since it was approved.
@@ -195,7 +195,10 @@ fn drifts(approved: &Definitions, surface: &Surface) -> Vec<Drift> {
             kind,
             approved: pinned.map(|pinned| pinned.digest.to_string()),
             current: Some(tool.digest.to_string()),
-            diff: unified(pinned.map_or("", |pinned| pinned.definition_json.as_str()), tool.definition.text()),
+            diff: unified(
+                pinned.map_or("", |pinned| pinned.definition_json.as_str()),
+                tool.definition.text(),
+            ),
         });
     }
     let gone = approved.iter().filter(|pinned| surface.tool(&pinned.name).is_none());

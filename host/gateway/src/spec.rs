@@ -3,9 +3,7 @@
 use std::path::Path;
 
 use toolgate_config::{Protocol, Server, Transport};
-use toolgate_upstream::{
-    ClientInfo, Limits, ProtocolChoice, ServerSpec, Timeouts, TransportSpec,
-};
+use toolgate_upstream::{ClientInfo, Limits, ProtocolChoice, ServerSpec, Timeouts, TransportSpec};
 
 /// What a connection needs to know of a server. An entry that cannot be used gives the reason.
 pub(crate) fn of(server: &Server, child_program: &Path) -> Result<ServerSpec, String> {
@@ -22,10 +20,9 @@ pub(crate) fn of(server: &Server, child_program: &Path) -> Result<ServerSpec, St
             env: env.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
             cwd: cwd.clone(),
         },
-        Transport::StreamableHttp { url, headers } => TransportSpec::Http {
-            url: url.clone(),
-            headers: headers.clone(),
-        },
+        Transport::StreamableHttp { url, headers } => {
+            TransportSpec::Http { url: url.clone(), headers: headers.clone() }
+        }
     };
     let protocol = match server.protocol {
         Protocol::Auto => ProtocolChoice::Auto,

@@ -137,7 +137,9 @@ impl Gateway {
             },
             pinned: pinned_word(&Approved::of(&self.store, server)),
             surface: surface.as_ref().and_then(|surface| surface.digest).map(|digest| digest.to_string()),
-            tools: surface.as_ref().map_or_else(Vec::new, |surface| surface.tools.iter().map(|tool| tool_status(tool)).collect()),
+            tools: surface.as_ref().map_or_else(Vec::new, |surface| {
+                surface.tools.iter().map(|tool| tool_status(tool)).collect()
+            }),
             dropped: surface.as_ref().map_or_else(Vec::new, |surface| surface.dropped.clone()),
             stderr: live.as_deref().and_then(stderr_of),
         }

@@ -68,9 +68,10 @@ impl Surface {
         leave_out_twins(&mut tools, &mut dropped);
         let digest = digest_of(&tools);
         let by_name = tools.iter().enumerate().map(|(index, tool)| (tool.name.clone(), index)).collect();
-        let surface_pin = server.trust.pinned_tool_hash.as_deref().map(|pinned| {
-            if pinned == digest.to_string() { PinState::Matches } else { PinState::Differs }
-        });
+        let surface_pin =
+            server.trust.pinned_tool_hash.as_deref().map(|pinned| {
+                if pinned == digest.to_string() { PinState::Matches } else { PinState::Differs }
+            });
         Self { tools, dropped, surface_pin, digest: Some(digest), by_name }
     }
 

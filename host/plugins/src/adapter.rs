@@ -61,7 +61,9 @@ impl Adapter {
     pub(crate) fn new(prepared: Prepared, identity: Identity) -> Result<Self, LoadErrorKind> {
         let interface = contract::full_name("adapter");
         let function = |name: &str| {
-            prepared.function(&interface, name).ok_or_else(|| does_not_fit(format!("{interface} has no `{name}`")))
+            prepared
+                .function(&interface, name)
+                .ok_or_else(|| does_not_fit(format!("{interface} has no `{name}`")))
         };
         let functions = Functions {
             configure: function("configure")?,
@@ -69,7 +71,8 @@ impl Adapter {
             arguments: function("arguments")?,
             content: function("content")?,
         };
-        let mut guest = prepared.instantiate(prepared.shared.limits.init).map_err(LoadErrorKind::DoesNotStart)?;
+        let mut guest =
+            prepared.instantiate(prepared.shared.limits.init).map_err(LoadErrorKind::DoesNotStart)?;
         guest.has_type::<(), Result<(), types::Error>>(&functions.configure).map_err(does_not_fit)?;
         guest.has_type::<Many, Vec<adapter::Change>>(&functions.tools).map_err(does_not_fit)?;
         guest.has_type::<One, adapter::Change>(&functions.arguments).map_err(does_not_fit)?;
@@ -182,7 +185,12 @@ impl Adapter {
         }
     }
 
-    fn ask_one(&self, guest: &mut Guest, function: &ComponentExportIndex, facts: &Arc<Facts>) -> Result<Change, Fault> {
+    fn ask_one(
+        &self,
+        guest: &mut Guest,
+        function: &ComponentExportIndex,
+        facts: &Arc<Facts>,
+    ) -> Result<Change, Fault> {
         let owned = self.lend(guest, facts)?;
         let said = guest.call::<One, adapter::Change>(function, (Resource::new_borrow(owned.rep()),));
         guest.state().take_back(owned.rep());

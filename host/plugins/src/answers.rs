@@ -51,13 +51,16 @@ pub(crate) fn decision(
             return Err(shared.misbehaved(FaultKind::Unauthorised, detail));
         }
         types::Decision::Redact(types::Redaction::HiddenText) => Decision::Redact(Redaction::HiddenText),
-        types::Decision::Redact(types::Redaction::Edits(list)) => Decision::Redact(Redaction::Edits(edits(list, shared)?)),
+        types::Decision::Redact(types::Redaction::Edits(list)) => {
+            Decision::Redact(Redaction::Edits(edits(list, shared)?))
+        }
     })
 }
 
 /// A denial that is the consequence of a fault.
 pub(crate) fn denial(fault: Fault) -> Decision {
-    let reason = format!("the policy {} failed ({}), and a policy that fails denies", fault.plugin, fault.kind.code());
+    let reason =
+        format!("the policy {} failed ({}), and a policy that fails denies", fault.plugin, fault.kind.code());
     Decision::Deny { reason, fault: Some(fault) }
 }
 
@@ -107,7 +110,8 @@ fn edits(list: Vec<types::Edit>, shared: &Shared) -> Result<Vec<Edit>, Fault> {
         let detail = format!("{} edits are more than the limit of {MAX_EDITS}", list.len());
         return Err(shared.misbehaved(FaultKind::BadAnswer, detail));
     }
-    let bytes: usize = list.iter().map(|edit| edit.pointer.len() + edit.value.as_ref().map_or(0, String::len)).sum();
+    let bytes: usize =
+        list.iter().map(|edit| edit.pointer.len() + edit.value.as_ref().map_or(0, String::len)).sum();
     check_size(bytes, shared)?;
     list.into_iter().map(|edit| checked_edit(edit, shared)).collect()
 }
@@ -135,5 +139,8 @@ fn check_size(bytes: usize, shared: &Shared) -> Result<(), Fault> {
     if bytes <= limit {
         return Ok(());
     }
-    Err(shared.misbehaved(FaultKind::Limit, format!("an answer of {bytes} bytes is more than the limit host-bytes of {limit}")))
+    Err(shared.misbehaved(
+        FaultKind::Limit,
+        format!("an answer of {bytes} bytes is more than the limit host-bytes of {limit}"),
+    ))
 }

@@ -102,8 +102,12 @@ impl Cache {
 /// The key, or a new one where there is none, or none that can be trusted: all entries then miss.
 fn read_or_make_key(path: &Path) -> io::Result<Vec<u8>> {
     match fs::read(path) {
-        Ok(bytes) if bytes.len() == native::KEY_BYTES && !files::is_writable_by_others(path)? => return Ok(bytes),
-        Ok(_) => tracing::warn!(path = %path.display(), "the key of the native-code cache is unusable and replaced"),
+        Ok(bytes) if bytes.len() == native::KEY_BYTES && !files::is_writable_by_others(path)? => {
+            return Ok(bytes);
+        }
+        Ok(_) => {
+            tracing::warn!(path = %path.display(), "the key of the native-code cache is unusable and replaced");
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }

@@ -14,7 +14,9 @@ mod ticker;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, WasmBacktraceDetails};
+use wasmtime::{
+    Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, WasmBacktraceDetails,
+};
 
 use crate::limits;
 pub(crate) use places::{Place, Places};
@@ -48,7 +50,8 @@ pub(crate) fn shared() -> Result<&'static Core, String> {
 
 fn make() -> Result<Core, String> {
     let engine = make_engine()?;
-    let ticker = Ticker::start(engine.weak()).map_err(|error| format!("cannot start the ticker thread: {error}"))?;
+    let ticker =
+        Ticker::start(engine.weak()).map_err(|error| format!("cannot start the ticker thread: {error}"))?;
     Ok(Core { engine, ticker, places: Arc::new(Places::new(PLACES)) })
 }
 
@@ -59,7 +62,9 @@ fn make_engine() -> Result<Engine, String> {
         config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool()));
         match Engine::new(&config) {
             Ok(engine) => return Ok(engine),
-            Err(error) => tracing::warn!(%error, "no pool for plugin instances; they are allocated on demand"),
+            Err(error) => {
+                tracing::warn!(%error, "no pool for plugin instances; they are allocated on demand");
+            }
         }
     }
     Engine::new(&base_config()).map_err(|error| format!("cannot make the WebAssembly engine: {error:#}"))

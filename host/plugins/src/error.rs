@@ -45,7 +45,9 @@ pub enum LoadErrorKind {
     #[error("this is a core WebAssembly module, not a component; wrap it with `toolgate plugin build`")]
     CoreModule,
     /// Compiled native code.
-    #[error("this is compiled native code (.cwasm), which is never loaded from outside; give the .wasm component")]
+    #[error(
+        "this is compiled native code (.cwasm), which is never loaded from outside; give the .wasm component"
+    )]
     NativeCode,
     /// Something else.
     #[error("this is no WebAssembly component")]

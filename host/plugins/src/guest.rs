@@ -156,7 +156,8 @@ pub(crate) fn fault_of(error: &wasmtime::Error, state: &State) -> Fault {
         return fault;
     }
     if let Some(limit) = state.growth.met {
-        return shared.misbehaved(FaultKind::Limit, format!("it met the limit of {limit}: {}", first_line(error)));
+        return shared
+            .misbehaved(FaultKind::Limit, format!("it met the limit of {limit}: {}", first_line(error)));
     }
     if let Some(trap) = trap {
         return shared.misbehaved(FaultKind::Trap, trap.to_string());

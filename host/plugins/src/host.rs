@@ -84,7 +84,12 @@ impl PluginHost {
     /// [`VerifiedRelease`]; everything else is checked here, in the order of spec plugin-host 2.4.
     ///
     /// Compiling takes tens of milliseconds and more: not to be called where a caller waits.
-    pub fn load(&self, component: &[u8], release: &VerifiedRelease, admission: &Admission) -> Result<Plugin, LoadError> {
+    pub fn load(
+        &self,
+        component: &[u8],
+        release: &VerifiedRelease,
+        admission: &Admission,
+    ) -> Result<Plugin, LoadError> {
         self.load_checked(component, release, admission)
             .map_err(|kind| LoadError { plugin: release.release().name.clone(), kind })
     }
@@ -109,7 +114,8 @@ impl PluginHost {
         let inspection = inspect::admit(bytes, verified)?;
         let release = verified.release();
         check_settings(&admission.settings)?;
-        let declared = DecisionSet::parse(&release.decisions).map_err(|error| LoadErrorKind::Malformed(error.to_string()))?;
+        let declared = DecisionSet::parse(&release.decisions)
+            .map_err(|error| LoadErrorKind::Malformed(error.to_string()))?;
         let identity = Identity {
             name: release.name.clone(),
             component: verified.component(),
@@ -137,17 +143,25 @@ impl PluginHost {
 
     /// From the cache where it holds the right code, else by the compiler.
     fn compile(&self, bytes: &[u8], identity: &Identity) -> Result<Component, LoadErrorKind> {
-        let found = self.cache.as_ref().map_or(Found::Nothing, |cache| cache.get(&self.core.engine, &identity.component));
+        let found = self
+            .cache
+            .as_ref()
+            .map_or(Found::Nothing, |cache| cache.get(&self.core.engine, &identity.component));
         match found {
             Found::Code(component) => return Ok(component),
             Found::Nothing => {}
             Found::Unusable(why) => {
                 self.replacements.fetch_add(1, Ordering::Relaxed);
-                tracing::warn!(plugin = identity.name, why, "the cached code of the plugin is unusable; it is compiled again and replaced");
+                tracing::warn!(
+                    plugin = identity.name,
+                    why,
+                    "the cached code of the plugin is unusable; it is compiled again and replaced"
+                );
             }
         }
         self.compilations.fetch_add(1, Ordering::Relaxed);
-        let component = Component::new(&self.core.engine, bytes).map_err(|error| LoadErrorKind::Compile(format!("{error:#}")))?;
+        let component = Component::new(&self.core.engine, bytes)
+            .map_err(|error| LoadErrorKind::Compile(format!("{error:#}")))?;
         if let Some(cache) = &self.cache
             && let Err(error) = cache.put(&identity.component, &component)
         {
@@ -158,12 +172,20 @@ impl PluginHost {
 
     /// The plugin's own linker: what it imports, and nothing more. All of it was declared and is
     /// offered, or the plugin had been refused before.
-    fn link(&self, component: &Component, inspection: &Inspection) -> Result<InstancePre<State>, LoadErrorKind> {
+    fn link(
+        &self,
+        component: &Component,
+        inspection: &Inspection,
+    ) -> Result<InstancePre<State>, LoadErrorKind> {
         let mut linker = Linker::new(&self.core.engine);
         for import in &inspection.imports {
             match contract::offer(import) {
-                Offer::Here(link) => link(&mut linker).map_err(|error| LoadErrorKind::Host(format!("{error:#}")))?,
-                Offer::Missing(offered) => return Err(LoadErrorKind::Unknown { import: import.clone(), offered }),
+                Offer::Here(link) => {
+                    link(&mut linker).map_err(|error| LoadErrorKind::Host(format!("{error:#}")))?;
+                }
+                Offer::Missing(offered) => {
+                    return Err(LoadErrorKind::Unknown { import: import.clone(), offered });
+                }
             }
         }
         linker.instantiate_pre(component).map_err(|error| LoadErrorKind::DoesNotFit {
@@ -175,12 +197,19 @@ impl PluginHost {
 
 fn check_settings(settings: &str) -> Result<(), LoadErrorKind> {
     if settings.len() > MAX_SETTINGS {
-        return Err(LoadErrorKind::Settings(format!("{} bytes are more than the limit of {MAX_SETTINGS}", settings.len())));
+        return Err(LoadErrorKind::Settings(format!(
+            "{} bytes are more than the limit of {MAX_SETTINGS}",
+            settings.len()
+        )));
     }
     match serde_json::from_str::<serde_json::Value>(settings) {
         Ok(value) if value.is_object() => Ok(()),
         Ok(_) => Err(LoadErrorKind::Settings("they are no JSON object".to_owned())),
         // The text may hold what the operator would not have in a log: only the place is told.
-        Err(error) => Err(LoadErrorKind::Settings(format!("they are no JSON, at line {} column {}", error.line(), error.column()))),
+        Err(error) => Err(LoadErrorKind::Settings(format!(
+            "they are no JSON, at line {} column {}",
+            error.line(),
+            error.column()
+        ))),
     }
 }

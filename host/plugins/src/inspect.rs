@@ -138,7 +138,9 @@ fn check_imports(found: &Inspection, release: &Release) -> Result<(), LoadErrorK
             return Err(LoadErrorKind::Unknown { import: import.clone(), offered });
         }
     }
-    let absent = declared.into_iter().find(|name| !contract::is_types_only(name) && !found.imports.iter().any(|import| import == name));
+    let absent = declared
+        .into_iter()
+        .find(|name| !contract::is_types_only(name) && !found.imports.iter().any(|import| import == name));
     match absent {
         Some(name) => Err(LoadErrorKind::NotThere { what: "the import", name: name.to_owned() }),
         None => Ok(()),

@@ -40,14 +40,25 @@ impl Installer {
         let interface = contract::full_name("installer");
         let does_not_fit = |detail: String| LoadErrorKind::DoesNotFit { contract: contract::VERSION, detail };
         let function = |name: &str| {
-            prepared.function(&interface, name).ok_or_else(|| does_not_fit(format!("{interface} has no `{name}`")))
+            prepared
+                .function(&interface, name)
+                .ok_or_else(|| does_not_fit(format!("{interface} has no `{name}`")))
         };
-        let functions = Functions { search: function("search")?, lookup: function("lookup")?, resolve: function("resolve")? };
-        let mut guest = prepared.instantiate(prepared.shared.limits.init).map_err(LoadErrorKind::DoesNotStart)?;
+        let functions = Functions {
+            search: function("search")?,
+            lookup: function("lookup")?,
+            resolve: function("resolve")?,
+        };
+        let mut guest =
+            prepared.instantiate(prepared.shared.limits.init).map_err(LoadErrorKind::DoesNotStart)?;
         guest
             .has_type::<(String, Option<String>), Answer<installer::Page>>(&functions.search)
-            .and_then(|()| guest.has_type::<(String,), Answer<Option<installer::Candidate>>>(&functions.lookup))
-            .and_then(|()| guest.has_type::<(String, Option<String>), Answer<installer::Plan>>(&functions.resolve))
+            .and_then(|()| {
+                guest.has_type::<(String,), Answer<Option<installer::Candidate>>>(&functions.lookup)
+            })
+            .and_then(|()| {
+                guest.has_type::<(String, Option<String>), Answer<installer::Plan>>(&functions.resolve)
+            })
             .map_err(does_not_fit)?;
         drop(guest);
         Ok(Self { prepared, functions, identity })

@@ -17,7 +17,9 @@ const MAX_DEPTH: usize = 128;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum LookupError {
     /// The pointer is not RFC 6901: it does not start with `/`, or has `~` before neither 0 nor 1.
-    #[error("the pointer is malformed: it is empty or starts with `/`, and `~` is written `~0`, `/` within a name `~1`")]
+    #[error(
+        "the pointer is malformed: it is empty or starts with `/`, and `~` is written `~0`, `/` within a name `~1`"
+    )]
     Pointer,
     /// The text is no JSON, or nested too deeply.
     #[error("the document is no well-formed JSON")]
@@ -91,10 +93,8 @@ pub(crate) fn visit_strings(
 
 /// The value of a JSON string literal.
 pub(crate) fn unescape(raw: &str) -> Result<Cow<'_, str>, LookupError> {
-    let inner = raw
-        .strip_prefix('"')
-        .and_then(|rest| rest.strip_suffix('"'))
-        .ok_or(LookupError::Malformed)?;
+    let inner =
+        raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).ok_or(LookupError::Malformed)?;
     if !inner.contains('\\') {
         return Ok(Cow::Borrowed(inner));
     }
@@ -203,12 +203,19 @@ impl Walk<'_> {
     }
 
     /// After a value: closes what ends here and moves to the next value, if there is one.
-    fn close_values(&mut self, visit: &mut dyn FnMut(&str, &str, Role) -> Visit) -> Result<Step, LookupError> {
+    fn close_values(
+        &mut self,
+        visit: &mut dyn FnMut(&str, &str, Role) -> Visit,
+    ) -> Result<Step, LookupError> {
         loop {
             let Some(frame) = self.stack.last_mut() else {
                 self.cursor.space();
                 // Whatever follows the value would be text that nobody has looked at.
-                return if self.cursor.peek().is_none() { Ok(Step::Done) } else { Err(LookupError::Malformed) };
+                return if self.cursor.peek().is_none() {
+                    Ok(Step::Done)
+                } else {
+                    Err(LookupError::Malformed)
+                };
             };
             self.pointer.truncate(frame.base);
             self.cursor.space();
@@ -307,7 +314,10 @@ impl<'a> Cursor<'a> {
     /// Consumes a number or a word.
     fn scalar(&mut self) -> Result<&'a str, LookupError> {
         let start = self.at;
-        while self.peek().is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')) {
+        while self
+            .peek()
+            .is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
+        {
             self.bump();
         }
         if self.at == start { Err(LookupError::Malformed) } else { self.since(start) }

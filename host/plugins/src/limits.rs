@@ -110,7 +110,12 @@ impl Growth {
 }
 
 impl ResourceLimiter for Growth {
-    fn memory_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
+    fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        _maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
         let total = self.memory.saturating_add(desired.saturating_sub(current));
         if total > self.memory_limit {
             self.met.get_or_insert("memory");
@@ -120,7 +125,12 @@ impl ResourceLimiter for Growth {
         Ok(true)
     }
 
-    fn table_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
+    fn table_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        _maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
         let total = self.table_elements.saturating_add(desired.saturating_sub(current));
         if total > MAX_TABLE_ELEMENTS {
             self.met.get_or_insert("table elements");

@@ -50,7 +50,8 @@ impl Policy {
             .into_iter()
             .filter_map(|hook| Some((hook, prepared.function(&contract::hook_interface(hook), "check")?)))
             .collect();
-        let mut guest = prepared.instantiate(prepared.shared.limits.init).map_err(LoadErrorKind::DoesNotStart)?;
+        let mut guest =
+            prepared.instantiate(prepared.shared.limits.init).map_err(LoadErrorKind::DoesNotStart)?;
         for (hook, check) in &hooks {
             let fits = match hook {
                 Hook::List => guest.has_type::<Many, Vec<types::Decision>>(check),
@@ -113,7 +114,9 @@ impl Policy {
             return answers::denial(Strikes::fault(self.name()));
         }
         let answer = self.ask_one(function, facts);
-        self.settle(answer.and_then(|said| answers::decision(said, hook, self.authority, &self.prepared.shared)))
+        self.settle(
+            answer.and_then(|said| answers::decision(said, hook, self.authority, &self.prepared.shared)),
+        )
     }
 
     /// Asks the list hook, in batches of 256; one decision for each of `requests`, in their order.
@@ -152,7 +155,11 @@ impl Policy {
         guest.call(function, (Resource::<SharedFacts>::new_borrow(owned.rep()),))
     }
 
-    fn ask_many(&self, function: &ComponentExportIndex, batch: &[Arc<Facts>]) -> Result<Vec<types::Decision>, Fault> {
+    fn ask_many(
+        &self,
+        function: &ComponentExportIndex,
+        batch: &[Arc<Facts>],
+    ) -> Result<Vec<types::Decision>, Fault> {
         let mut guest = self.prepared.instantiate(self.prepared.shared.limits.call)?;
         let owned = batch.iter().map(|facts| self.lend(&mut guest, facts)).collect::<Result<Vec<_>, _>>()?;
         let said: Vec<types::Decision> = guest.call(function, (owned,))?;

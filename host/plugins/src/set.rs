@@ -37,7 +37,11 @@ impl PluginSet {
     }
 
     /// Sets the adapter of a server, and gives back the one it had.
-    pub fn set_adapter(&mut self, server: impl Into<String>, adapter: impl Into<Arc<Adapter>>) -> Option<Arc<Adapter>> {
+    pub fn set_adapter(
+        &mut self,
+        server: impl Into<String>,
+        adapter: impl Into<Arc<Adapter>>,
+    ) -> Option<Arc<Adapter>> {
         self.adapters.insert(server.into(), adapter.into())
     }
 
@@ -89,7 +93,10 @@ impl fmt::Debug for PluginSet {
         out.debug_struct("PluginSet")
             .field("policies", &self.policies.iter().map(|policy| policy.name()).collect::<Vec<_>>())
             .field("fallbacks", &self.fallbacks.iter().map(|policy| policy.name()).collect::<Vec<_>>())
-            .field("adapters", &self.adapters.iter().map(|(server, adapter)| (server, adapter.name())).collect::<Vec<_>>())
+            .field(
+                "adapters",
+                &self.adapters.iter().map(|(server, adapter)| (server, adapter.name())).collect::<Vec<_>>(),
+            )
             .finish()
     }
 }

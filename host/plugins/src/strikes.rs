@@ -28,10 +28,15 @@ impl Strikes {
 
     /// A call failed. Being busy and unauthorised answers are no failures of the guest's code.
     pub(crate) fn failed(&self, fault: &Fault) {
-        if matches!(fault.kind, FaultKind::Busy | FaultKind::Internal | FaultKind::Unauthorised | FaultKind::PutAside) {
+        if matches!(
+            fault.kind,
+            FaultKind::Busy | FaultKind::Internal | FaultKind::Unauthorised | FaultKind::PutAside
+        ) {
             return;
         }
-        if self.in_a_row.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_STRIKES && !self.out.swap(true, Ordering::Relaxed) {
+        if self.in_a_row.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_STRIKES
+            && !self.out.swap(true, Ordering::Relaxed)
+        {
             tracing::error!(plugin = fault.plugin, %fault, "the plugin failed {MAX_STRIKES} times in a row and is put aside until it is loaded again");
         }
     }
@@ -48,7 +53,9 @@ impl Strikes {
             plugin: plugin.to_owned(),
             whose: Whose::PluginMisbehaved,
             kind: FaultKind::PutAside,
-            detail: format!("it failed {MAX_STRIKES} times in a row and was put aside; load it again, or another release"),
+            detail: format!(
+                "it failed {MAX_STRIKES} times in a row and was put aside; load it again, or another release"
+            ),
         }
     }
 }

@@ -50,7 +50,10 @@ fn the_price_of_a_fresh_store_is_printed() {
     const CALLS: u32 = 20_000;
     let started = Instant::now();
     let host = toolgate_plugins::PluginHost::new(toolgate_plugins::HostOptions::default());
-    println!("{:.1} ms to make the engine, where this is the first test", started.elapsed().as_secs_f64() * 1e3);
+    println!(
+        "{:.1} ms to make the engine, where this is the first test",
+        started.elapsed().as_secs_f64() * 1e3
+    );
     drop(host);
     let policy = policy(&call_policy(&says(1)));
     let facts = facts();
@@ -59,5 +62,8 @@ fn the_price_of_a_fresh_store_is_printed() {
     for _ in 0..CALLS {
         policy.check(Hook::Call, &facts);
     }
-    println!("{:.1} µs a policy call in a fresh store", started.elapsed().as_secs_f64() * 1e6 / f64::from(CALLS));
+    println!(
+        "{:.1} µs a policy call in a fresh store",
+        started.elapsed().as_secs_f64() * 1e6 / f64::from(CALLS)
+    );
 }

@@ -144,7 +144,7 @@ impl Store {
         identity: &Digest,
         server: &str,
         protocol_revision: &str,
-        definitions: Vec<PinnedDefinition>,
+        definitions: &[PinnedDefinition],
     ) -> Result<KnownServer, StoreError> {
         self.state.write_pins(identity, server, protocol_revision, definitions)
     }

@@ -85,7 +85,11 @@ impl Place {
         for name in POLICIES.iter().take(policies) {
             let plugin = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../registry/first-party").join(name);
             let version = std::fs::read_dir(plugin)?.next().ok_or("no release")??.path().canonicalize()?;
-            writeln!(text, "    - {{ plugin: \"{}\", decisions: [allow, ask, deny, redact] }}", version.display())?;
+            writeln!(
+                text,
+                "    - {{ plugin: \"{}\", decisions: [allow, ask, deny, redact] }}",
+                version.display()
+            )?;
         }
         Ok(text)
     }
@@ -94,5 +98,9 @@ impl Place {
 /// A binary that stands beside this one.
 fn built(name: &str) -> Outcome<PathBuf> {
     let path = std::env::current_exe()?.with_file_name(name);
-    if path.exists() { Ok(path) } else { Err(format!("{} is not built: cargo build --release --workspace", path.display()).into()) }
+    if path.exists() {
+        Ok(path)
+    } else {
+        Err(format!("{} is not built: cargo build --release --workspace", path.display()).into())
+    }
 }

@@ -75,7 +75,8 @@ impl Http {
     pub fn raw(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
+        let mut head =
+            format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
         for (name, value) in headers {
             let _ = write!(head, "{name}: {value}\r\n");
         }
@@ -99,13 +100,15 @@ impl Http {
 
     /// A modern request: envelope and headers as revision 2026-07-28 has them.
     pub fn modern(&self, path: &str, id: &str, method: &str, params: &str) -> Reply {
-        let inner = params.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or_default();
+        let inner =
+            params.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or_default();
         let comma = if inner.is_empty() { "" } else { "," };
         let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
-        let body = format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{inner}{comma}{meta}}}}}"#
-        );
-        let name = serde_json::from_str::<Value>(params).ok().and_then(|params| params["name"].as_str().map(str::to_owned));
+        let body =
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{inner}{comma}{meta}}}}}"#);
+        let name = serde_json::from_str::<Value>(params)
+            .ok()
+            .and_then(|params| params["name"].as_str().map(str::to_owned));
         let mut headers = vec![("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", method)];
         if let Some(name) = &name {
             headers.push(("Mcp-Name", name));
@@ -146,7 +149,9 @@ fn read_reply(stream: TcpStream) -> Reply {
 fn unchunk(mut bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     while let Some(end) = bytes.windows(2).position(|pair| pair == b"\r\n") {
-        let size = std::str::from_utf8(&bytes[..end]).ok().and_then(|hex| usize::from_str_radix(hex.trim(), 16).ok());
+        let size = std::str::from_utf8(&bytes[..end])
+            .ok()
+            .and_then(|hex| usize::from_str_radix(hex.trim(), 16).ok());
         let Some(size) = size.filter(|size| *size > 0 && end + 2 + size <= bytes.len()) else { break };
         out.extend_from_slice(&bytes[end + 2..end + 2 + size]);
         bytes = bytes.get(end + 4 + size..).unwrap_or_default();

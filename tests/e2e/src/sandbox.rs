@@ -34,6 +34,7 @@ impl Run {
     }
 
     /// Asserts the exit code, showing everything where it differs.
+    #[allow(clippy::must_use_candidate, clippy::return_self_not_must_use)] // the assertion is the point
     #[track_caller]
     pub fn exits(self, code: i32) -> Self {
         assert_eq!(self.code, code, "{self:?}");
@@ -170,7 +171,10 @@ impl Sandbox {
 
     /// The events of the audit log, oldest first.
     pub fn events(&self) -> Vec<String> {
-        self.audit().iter().map(|row| row["details"]["event"].as_str().unwrap_or_default().to_owned()).collect()
+        self.audit()
+            .iter()
+            .map(|row| row["details"]["event"].as_str().unwrap_or_default().to_owned())
+            .collect()
     }
 
     /// The sandbox's directory.

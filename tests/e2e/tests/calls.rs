@@ -58,7 +58,9 @@ fn unknown_members_of_a_call_reach_the_server_as_they_are() {
     let reply = client.reply_to("7");
     let value: serde_json::Value = serde_json::from_str(&reply).unwrap();
     let received = value["result"]["content"][0]["text"].as_str().unwrap();
-    for part in [r#""n":123456789012345678901234567890"#, r#""f":1.50"#, r#""x-own":{"a":[1]}"#, r#""vendor/k":true"#] {
+    for part in
+        [r#""n":123456789012345678901234567890"#, r#""f":1.50"#, r#""x-own":{"a":[1]}"#, r#""vendor/k":true"#]
+    {
         assert!(received.contains(part), "{received} lacks {part}");
     }
 }
@@ -69,9 +71,18 @@ fn pr_16_every_kind_of_content_passes_unchanged() {
     sandbox.configure_fixture(&[], ALLOW);
     let mut client = sandbox.serve_stdio(&[]);
     client.initialize();
-    client.send(r#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"fix__blocks","arguments":{}}}"#);
+    client.send(
+        r#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"fix__blocks","arguments":{}}}"#,
+    );
     let reply = client.reply_to("8");
-    for part in [r#""size":123456789012345678901234567890"#, r#""priority":0.50"#, r#""type":"audio""#, r#""blob":"AAAA""#, r#""futureField":[1,2]"#, r#""x-own":1"#] {
+    for part in [
+        r#""size":123456789012345678901234567890"#,
+        r#""priority":0.50"#,
+        r#""type":"audio""#,
+        r#""blob":"AAAA""#,
+        r#""futureField":[1,2]"#,
+        r#""x-own":1"#,
+    ] {
         assert!(reply.contains(part), "{reply} lacks {part}");
     }
 }
@@ -85,7 +96,10 @@ fn pr_24_an_error_result_passes_with_its_structured_content() {
     let result = client.call("fix__fails", &json!({}));
     assert_eq!(result["isError"], true);
     assert_eq!(result["structuredContent"], json!({ "error": 1 }));
-    assert!(result.pointer("/_meta/toolgate~1error").is_none(), "a server's own error passes as it is: {result}");
+    assert!(
+        result.pointer("/_meta/toolgate~1error").is_none(),
+        "a server's own error passes as it is: {result}"
+    );
 }
 
 #[test]

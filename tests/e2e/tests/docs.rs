@@ -34,9 +34,17 @@ struct NotRun {
 /// Every such line of the documents; one that is not here fails the test, and so does an entry that
 /// no document needs.
 const NOT_RUN: &[NotRun] = &[
-    NotRun { begins: "cargo run --release -- quickstart", why: "builds everything", covered_by: "tests/xtask/src/test.rs" },
+    NotRun {
+        begins: "cargo run --release -- quickstart",
+        why: "builds everything",
+        covered_by: "tests/xtask/src/test.rs",
+    },
     NotRun { begins: "cargo xtask test", why: "runs this test", covered_by: ".ci/run" },
-    NotRun { begins: "cargo xtask build-plugins", why: "needs a guest toolchain and signs", covered_by: "tests/xtask/src/build_plugins.rs" },
+    NotRun {
+        begins: "cargo xtask build-plugins",
+        why: "needs a guest toolchain and signs",
+        covered_by: "tests/xtask/src/build_plugins.rs",
+    },
     NotRun {
         begins: "toolgate serve --listen",
         why: "never ends",
@@ -55,7 +63,8 @@ fn every_command_configuration_and_output_of_the_documents_is_true() {
     let documents = documents();
     let mut used = vec![false; NOT_RUN.len()];
     let wrong: Vec<String> = std::thread::scope(|scope| {
-        let runs: Vec<_> = documents.iter().map(|path| scope.spawn(|| Document::read(path).follow())).collect();
+        let runs: Vec<_> =
+            documents.iter().map(|path| scope.spawn(|| Document::read(path).follow())).collect();
         let mut wrong = Vec::new();
         for run in runs {
             let (found, listed) = run.join().unwrap();
@@ -74,7 +83,8 @@ fn every_command_configuration_and_output_of_the_documents_is_true() {
 fn every_line_that_is_not_run_names_what_covers_it() {
     let code = sources(&root().join("tests"));
     for entry in NOT_RUN {
-        let exists = root().join(entry.covered_by).is_file() || code.contains(&format!("fn {}(", entry.covered_by));
+        let exists =
+            root().join(entry.covered_by).is_file() || code.contains(&format!("fn {}(", entry.covered_by));
         assert!(exists, "`{}` is covered by {}, which does not exist", entry.begins, entry.covered_by);
     }
 }
@@ -88,7 +98,9 @@ fn every_test_that_the_threat_model_names_exists() {
         let parts: Vec<&str> = name.split("::").collect();
         let [place, module, test] = parts[..] else { panic!("{name} is not PLACE::MODULE::TEST") };
         let code = match place {
-            "e2e" => fs::read_to_string(root().join(format!("tests/e2e/tests/{module}.rs"))).unwrap_or_default(),
+            "e2e" => {
+                fs::read_to_string(root().join(format!("tests/e2e/tests/{module}.rs"))).unwrap_or_default()
+            }
             _ => sources(&root().join("host").join(place)),
         };
         assert!(code.contains(&format!("fn {test}(")), "{name} does not exist");
@@ -127,7 +139,11 @@ impl Document {
         for (number, line) in fs::read_to_string(path).unwrap().lines().enumerate() {
             match (line.strip_prefix("```"), inside) {
                 (Some(language), false) => {
-                    blocks.push(Block { line: number + 1, language: language.trim().to_owned(), lines: Vec::new() });
+                    blocks.push(Block {
+                        line: number + 1,
+                        language: language.trim().to_owned(),
+                        lines: Vec::new(),
+                    });
                     inside = true;
                 }
                 (Some(_), true) => inside = false,
@@ -157,7 +173,11 @@ impl Document {
                         None => {
                             let run = reader.shell(&format!("{exports}{line}"));
                             if run.code != expected(line) {
-                                wrong.push(format!("{place}\nended with {}, not {}: {run:?}", run.code, expected(line)));
+                                wrong.push(format!(
+                                    "{place}\nended with {}, not {}: {run:?}",
+                                    run.code,
+                                    expected(line)
+                                ));
                             }
                             printed.push_str(&run.stdout);
                             printed.push_str(&run.stderr);
@@ -172,7 +192,8 @@ impl Document {
             if block.language == "yaml" {
                 let run = reader.check(block);
                 if run.code != 0 {
-                    wrong.push(format!("{}:{}: the configuration is refused: {run:?}", self.name, block.line));
+                    wrong
+                        .push(format!("{}:{}: the configuration is refused: {run:?}", self.name, block.line));
                 }
             }
         }
@@ -198,24 +219,33 @@ impl Reader {
         let npx = sandbox.write("bin/npx", npx);
         fs::set_permissions(npx, fs::Permissions::from_mode(0o755)).unwrap();
         let guest = call_policy(&says(3));
-        let stated = toolgate_signing::Release { name: "acme/guard".to_owned(), ..release(Kind::Policy, &guest) };
+        let stated =
+            toolgate_signing::Release { name: "acme/guard".to_owned(), ..release(Kind::Policy, &guest) };
         sandbox.write("work/guard/component.wasm", &guest);
-        sandbox.write("work/guard/release.dsse.json", sign_release(&stated, &guest, &SigningKey::from_seed(&[7; 32])));
+        sandbox.write(
+            "work/guard/release.dsse.json",
+            sign_release(&stated, &guest, &SigningKey::from_seed(&[7; 32])),
+        );
         Self { sandbox }
     }
 
     fn shell(&self, script: &str) -> Run {
         let like = self.sandbox.command(&[]);
-        let path = format!("{}:{}", self.sandbox.path("bin").display(), std::env::var("PATH").unwrap_or_default());
+        let path =
+            format!("{}:{}", self.sandbox.path("bin").display(), std::env::var("PATH").unwrap_or_default());
         let mut command = Command::new("/bin/sh");
         command.args(["-c", script]).env_clear().current_dir(like.get_current_dir().unwrap());
         command.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("PATH", path);
         // The documents say `~/.config`, as it is for most readers.
         command.env_remove("XDG_CONFIG_HOME");
-        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let child =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (ended, wait) = mpsc::channel();
         std::thread::spawn(move || ended.send(child.wait_with_output()));
-        let output = wait.recv_timeout(LONGEST).unwrap_or_else(|_| panic!("{script}\ndid not end within {LONGEST:?}")).unwrap();
+        let output = wait
+            .recv_timeout(LONGEST)
+            .unwrap_or_else(|_| panic!("{script}\ndid not end within {LONGEST:?}"))
+            .unwrap();
         Run {
             code: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -225,7 +255,11 @@ impl Reader {
 
     /// Writes a configuration where the commands after it look for it, and checks it.
     fn check(&self, block: &Block) -> Run {
-        let named = block.lines.first().and_then(|line| line.strip_prefix("# ")).filter(|name| name.ends_with(".yaml"));
+        let named = block
+            .lines
+            .first()
+            .and_then(|line| line.strip_prefix("# "))
+            .filter(|name| name.ends_with(".yaml"));
         let name = named.map_or_else(|| format!("line-{}.yaml", block.line), str::to_owned);
         let file = self.sandbox.write(&format!("work/{name}"), block.lines.join("\n"));
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
@@ -262,7 +296,8 @@ fn is_like(line: &str, pattern: &str) -> bool {
 }
 
 fn documents() -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut found: Vec<PathBuf> =
+        fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path()).collect();
     found.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
     found.push(root().join("README.md"));
     found.sort();

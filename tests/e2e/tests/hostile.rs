@@ -15,7 +15,13 @@ fn key() -> SigningKey {
 }
 
 /// Writes a plugin that claims what `release` says, signed by the trusted key, and configures it.
-fn install(sandbox: &Sandbox, component: &[u8], release: &Release, decisions: &str, fixture: &[&str]) -> String {
+fn install(
+    sandbox: &Sandbox,
+    component: &[u8],
+    release: &Release,
+    decisions: &str,
+    fixture: &[&str],
+) -> String {
     sandbox.write("plugin/component.wasm", component);
     sandbox.write("plugin/release.dsse.json", sign_release(release, component, &key()));
     let dir = sandbox.path("plugin").display().to_string();

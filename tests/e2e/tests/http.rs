@@ -44,7 +44,10 @@ fn gate_caller_only_a_token_opens_the_endpoint_and_it_fixes_the_persona() {
     let mut other = server;
     other.token = issued.stdout;
     let listed = other.modern("/mcp", "3", "tools/list", "{}").message();
-    assert!(listed.to_string().contains("theirs__echo") && !listed.to_string().contains("fix__"), "works at once: {listed}");
+    assert!(
+        listed.to_string().contains("theirs__echo") && !listed.to_string().contains("fix__"),
+        "works at once: {listed}"
+    );
 }
 
 #[test]
@@ -58,7 +61,9 @@ fn a_modern_client_discovers_lists_and_calls_without_a_session() {
     let listed = server.modern("/mcp", "2", "tools/list", "{}").message();
     assert_eq!(listed["result"]["resultType"], "complete");
     assert_eq!(listed["result"]["cacheScope"], "private", "a list depends on its caller");
-    let called = server.modern("/mcp", "3", "tools/call", r#"{"name":"fix__echo","arguments":{"message":"hi"}}"#).message();
+    let called = server
+        .modern("/mcp", "3", "tools/call", r#"{"name":"fix__echo","arguments":{"message":"hi"}}"#)
+        .message();
     assert_eq!(called["result"]["content"][0]["text"], "hi", "{called}");
     assert_eq!(called["result"]["resultType"], "complete");
 }
@@ -69,7 +74,8 @@ fn a_header_that_disagrees_with_the_body_is_refused() {
     sandbox.configure_fixture(&[], ALLOW);
     let server = sandbox.serve_http();
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"fix__big","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
-    let headers = [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", "fix__echo")];
+    let headers =
+        [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", "fix__echo")];
     let reply = server.post("/mcp", &headers, body);
     assert_eq!(reply.status, 400, "{reply:?}");
     assert_eq!(reply.message()["error"]["code"], -32020);
@@ -91,7 +97,8 @@ fn a_legacy_session_belongs_to_its_token_and_ends_with_delete() {
     assert_eq!(server.post("/mcp", &headers, call).status, 404, "another token's session is none");
     server.token = own;
     let (host, bearer) = (server.address.to_string(), format!("Bearer {}", server.token.trim()));
-    let delete = [("Host", host.as_str()), ("Authorization", bearer.as_str()), ("Mcp-Session-Id", session.as_str())];
+    let delete =
+        [("Host", host.as_str()), ("Authorization", bearer.as_str()), ("Mcp-Session-Id", session.as_str())];
     assert!((200..300).contains(&server.raw("DELETE", "/mcp", &delete, "").status));
     assert_eq!(server.post("/mcp", &headers, call).status, 404);
 }
@@ -129,10 +136,14 @@ impl Drop for Guard {
 
 #[test]
 fn a_server_over_http_is_reached_in_either_era_and_either_form_of_reply() {
-    for options in [&[][..], &["--sse"], &["--era", "modern"], &["--era", "modern", "--sse"], &["--era", "dual"]] {
+    for options in
+        [&[][..], &["--sse"], &["--era", "modern"], &["--era", "modern", "--sse"], &["--era", "dual"]]
+    {
         let sandbox = sandbox();
         let (url, _guard) = upstream(&sandbox, options);
-        sandbox.configure(&format!("servers:\n  fix: {{ url: {url:?} }}\npersonas:\n  default:\n    servers: [fix]\n{ALLOW}"));
+        sandbox.configure(&format!(
+            "servers:\n  fix: {{ url: {url:?} }}\npersonas:\n  default:\n    servers: [fix]\n{ALLOW}"
+        ));
         let mut client = sandbox.serve_stdio(&[]);
         client.initialize();
         let result = client.call("fix__echo", &json!({ "message": "over http" }));

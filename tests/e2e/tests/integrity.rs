@@ -31,9 +31,20 @@ fn aud_011_the_operator_can_select_from_the_log_and_change_nothing() {
     let sandbox = sandbox();
     sandbox.configure_fixture(&[], ALLOW);
     sandbox.run(&["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#]).exits(0);
-    let run = sandbox.run(&["audit", "query", "SELECT action, tool, created_at FROM audit_log ORDER BY created_at DESC LIMIT 20"]).exits(0);
+    let run = sandbox
+        .run(&[
+            "audit",
+            "query",
+            "SELECT action, tool, created_at FROM audit_log ORDER BY created_at DESC LIMIT 20",
+        ])
+        .exits(0);
     assert!(run.stdout.contains("tool.execute"), "{run:?}");
-    for sql in ["DELETE FROM audit_log", "UPDATE audit_log SET tool = 'x'", "DROP TABLE audit_log", "SELECT 1; DELETE FROM audit_log"] {
+    for sql in [
+        "DELETE FROM audit_log",
+        "UPDATE audit_log SET tool = 'x'",
+        "DROP TABLE audit_log",
+        "SELECT 1; DELETE FROM audit_log",
+    ] {
         assert_ne!(sandbox.run(&["audit", "query", sql]).code, 0, "{sql}");
     }
     sandbox.run(&["audit", "verify"]).exits(0);

@@ -25,7 +25,11 @@ fn gate_pin_pi_02_one_changed_word_blocks_that_tool_and_no_other() {
     assert!(sandbox.events().contains(&"tool_pin_mismatch".to_owned()));
 
     let diff = sandbox.run(&["mcp", "diff", "fix"]).exits(5);
-    assert!(diff.stdout.contains("-  \"description\": \"one\"") && diff.stdout.contains("+  \"description\": \"once\""), "{diff:?}");
+    assert!(
+        diff.stdout.contains("-  \"description\": \"one\"")
+            && diff.stdout.contains("+  \"description\": \"once\""),
+        "{diff:?}"
+    );
     sandbox.run(&["mcp", "pin", "fix", "--accept"]).exits(0);
     sandbox.run(&["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#]).exits(0);
     sandbox.run(&["mcp", "diff", "fix"]).exits(0);
@@ -93,7 +97,10 @@ fn tru_004_a_pinned_hash_of_the_whole_surface_refuses_the_server_when_it_changes
     let status = sandbox.run(&["mcp", "status", "--json"]).exits(0).json();
     let hash = status["servers"][0]["surface"].as_str().unwrap().to_owned();
     let configure = |hash: &str| {
-        let entry = format!("{}    trust: {{ pinned_tool_hash: \"{hash}\" }}\n", sandbox.fixture_entry("fix", &["--tools", &tools]));
+        let entry = format!(
+            "{}    trust: {{ pinned_tool_hash: \"{hash}\" }}\n",
+            sandbox.fixture_entry("fix", &["--tools", &tools])
+        );
         sandbox.configure(&format!("servers:\n{entry}personas:\n  default:\n    servers: [fix]\n{ALLOW}"));
     };
     configure(&hash);
@@ -110,7 +117,10 @@ fn se_14_names_that_only_look_alike_inherit_nothing() {
         "tools.json",
         r#"[{"name":"demo.read","inputSchema":{"type":"object"}},{"name":"demo/read","inputSchema":{"type":"object"}},{"name":"demo read","inputSchema":{"type":"object"}},{"name":"demo__read","inputSchema":{"type":"object"}}]"#,
     );
-    sandbox.configure_fixture(&["--tools", &tools], "    capabilities:\n      allow: [\"mcp.call:fix/demo.read\"]\n");
+    sandbox.configure_fixture(
+        &["--tools", &tools],
+        "    capabilities:\n      allow: [\"mcp.call:fix/demo.read\"]\n",
+    );
     let mut client = sandbox.serve_stdio(&[]);
     client.initialize();
     let names = client.tool_names();
@@ -134,10 +144,19 @@ fn pr_05_and_pr_07_every_listed_name_is_safe_and_reaches_its_tool() {
     let names = client.tool_names();
     assert_eq!(names.len(), 3);
     for (name, original) in names.iter().zip(["get/fore.cast", long.as_str(), "received"]) {
-        assert!(name.len() <= 49 && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)), "{name}");
+        assert!(
+            name.len() <= 49 && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)),
+            "{name}"
+        );
         let reply = client.request("tools/call", &json!({ "name": name, "arguments": {} }));
         let reached = reply.to_string();
-        assert!(reached.contains(original) || reply.get("error").is_some_and(|error| error["message"].as_str().unwrap().contains(original)), "{name}: {reached}");
+        assert!(
+            reached.contains(original)
+                || reply
+                    .get("error")
+                    .is_some_and(|error| error["message"].as_str().unwrap().contains(original)),
+            "{name}: {reached}"
+        );
     }
 }
 

@@ -38,7 +38,8 @@ fn the_same_call_asked_twice_is_one_ask() {
     sandbox.configure_fixture(&[], "");
     let ask = |message: &str| {
         let arguments = format!(r#"{{"message":"{message}"}}"#);
-        let run = sandbox.run(&["mcp", "call", "fix.echo", "--json", &arguments, "--output", "json"]).exits(3);
+        let run =
+            sandbox.run(&["mcp", "call", "fix.echo", "--json", &arguments, "--output", "json"]).exits(3);
         run.json()["_meta"]["toolgate/error"]["ask"].as_str().unwrap().to_owned()
     };
     let first = ask("a");
@@ -79,7 +80,9 @@ fn gate_binding_scp_002_a_server_of_another_persona_does_not_exist() {
     let theirs = client.request("tools/call", &json!({ "name": "theirs__echo", "arguments": {} }));
     let nobodys = client.request("tools/call", &json!({ "name": "nobodys__echo", "arguments": {} }));
     assert_eq!(theirs["error"]["code"], -32602, "{theirs}");
-    let blank = |reply: &serde_json::Value| reply["error"]["message"].as_str().unwrap().replace("theirs", "X").replace("nobodys", "X");
+    let blank = |reply: &serde_json::Value| {
+        reply["error"]["message"].as_str().unwrap().replace("theirs", "X").replace("nobodys", "X")
+    };
     assert_eq!(blank(&theirs), blank(&nobodys), "another persona's server looks like none");
     let mut other = sandbox.serve_stdio(&["--persona", "other"]);
     other.initialize();
@@ -127,7 +130,13 @@ fn gate_result_se_01_hidden_text_in_a_result_and_a_definition_does_not_reach_the
     client.initialize();
     let result = client.call("fix__hidden", &json!({}));
     let text = result["content"][0]["text"].as_str().unwrap();
-    assert!(!text.chars().any(|c| matches!(c, '\u{200b}' | '\u{202e}' | '\u{1b}') || ('\u{e0000}'..='\u{e007f}').contains(&c)), "{text:?}");
+    assert!(
+        !text
+            .chars()
+            .any(|c| matches!(c, '\u{200b}' | '\u{202e}' | '\u{1b}')
+                || ('\u{e0000}'..='\u{e007f}').contains(&c)),
+        "{text:?}"
+    );
     assert!(text.starts_with("visible") && text.ends_with("end"), "{text:?}");
 }
 

@@ -20,7 +20,10 @@ fn mcp_add_pins_what_it_found_and_a_server_that_cannot_be_reached_is_not_kept() 
     assert_eq!(status["servers"][0]["pinned"], "yes");
     sandbox.run(&["mcp", "add", "fix", "--", &fixture]).exits(2);
     let missing = sandbox.run(&["mcp", "add", "gone", "--", "no-such-command-anywhere"]).exits(1);
-    assert!(missing.stderr.contains("no-such-command-anywhere") && missing.stderr.contains("PATH"), "{missing:?}");
+    assert!(
+        missing.stderr.contains("no-such-command-anywhere") && missing.stderr.contains("PATH"),
+        "{missing:?}"
+    );
     let list = sandbox.run(&["mcp", "list", "--json"]).exits(0).json();
     assert!(list.get("gone").is_none(), "{list}");
     sandbox.run(&["mcp", "remove", "fix"]).exits(0);
@@ -32,12 +35,31 @@ fn sec_014_a_literal_secret_is_moved_out_of_the_entry() {
     let sandbox = sandbox();
     sandbox.configure("");
     let fixture = sandbox.fixture().display().to_string();
-    sandbox.run(&["mcp", "add", "fix", "-e", "GH_TOKEN=ghp_0123456789abcdef", "-e", "MODE=plain", "--", &fixture]).exits(0);
+    sandbox
+        .run(&[
+            "mcp",
+            "add",
+            "fix",
+            "-e",
+            "GH_TOKEN=ghp_0123456789abcdef",
+            "-e",
+            "MODE=plain",
+            "--",
+            &fixture,
+        ])
+        .exits(0);
     let entry = std::fs::read_to_string(sandbox.data().join("servers.d/fix.yaml")).unwrap();
     assert!(entry.contains("${GH_TOKEN}") && entry.contains("plain") && !entry.contains("ghp_"), "{entry}");
     let secrets = sandbox.read("config/toolgate/secrets.env");
     assert!(secrets.contains("ghp_0123456789abcdef"), "{secrets}");
-    for args in [&["mcp", "get", "fix"][..], &["config", "show"], &["mcp", "list"], &["mcp", "status"], &["doctor"], &["-v", "-v", "mcp", "status"]] {
+    for args in [
+        &["mcp", "get", "fix"][..],
+        &["config", "show"],
+        &["mcp", "list"],
+        &["mcp", "status"],
+        &["doctor"],
+        &["-v", "-v", "mcp", "status"],
+    ] {
         let run = sandbox.run(args);
         assert!(!format!("{run:?}").contains("ghp_0123"), "{args:?} shows a secret");
     }
@@ -49,7 +71,11 @@ fn st_18_a_child_gets_its_own_variables_and_a_short_list_and_none_of_the_parents
     let entry = format!("{}    env: {{ A: \"1\" }}\n", sandbox.fixture_entry("fix", &[]));
     sandbox.configure(&format!("servers:\n{entry}personas:\n  default:\n    servers: [fix]\n{ALLOW}"));
     let run = sandbox
-        .run_with(&["mcp", "call", "fix.environment", "--json", "{}"], "", &[("AWS_SECRET_ACCESS_KEY", "zzz")])
+        .run_with(
+            &["mcp", "call", "fix.environment", "--json", "{}"],
+            "",
+            &[("AWS_SECRET_ACCESS_KEY", "zzz")],
+        )
         .exits(0);
     let environment: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(environment["A"], "1");
@@ -175,7 +201,13 @@ fn se_03_no_terminal_escape_of_a_server_reaches_the_terminal() {
     );
     let plugins = "plugins:\n  load:\n    - { plugin: toolgate/hidden-text, settings: { mode: show } }\n";
     sandbox.configure_fixture(&["--tools", &tools], &format!("{ALLOW}{plugins}"));
-    for args in [&["mcp", "status"][..], &["mcp", "tools"], &["mcp", "call", "fix.echo", "--json", "{\"message\":\"\\u001b[2Jx\"}"], &["mcp", "pin", "fix"], &["audit", "tail"]] {
+    for args in [
+        &["mcp", "status"][..],
+        &["mcp", "tools"],
+        &["mcp", "call", "fix.echo", "--json", "{\"message\":\"\\u001b[2Jx\"}"],
+        &["mcp", "pin", "fix"],
+        &["audit", "tail"],
+    ] {
         let run = sandbox.run(args);
         let bytes = [run.stdout.as_bytes(), run.stderr.as_bytes()].concat();
         assert!(!bytes.iter().any(|byte| matches!(byte, 0x1b | 0x07 | 0x9b)), "{args:?}: {run:?}");
@@ -198,7 +230,8 @@ fn a_configuration_of_the_working_directory_counts_only_after_it_was_trusted() {
 #[test]
 fn a_mistake_in_the_configuration_is_exit_2_with_line_and_column_and_no_neighbour() {
     let sandbox = sandbox();
-    sandbox.configure("servers:\n  fix:\n    command: x\n    env: { TOKEN: sk-secret-value }\n    comand: y\n");
+    sandbox
+        .configure("servers:\n  fix:\n    command: x\n    env: { TOKEN: sk-secret-value }\n    comand: y\n");
     let run = sandbox.run(&["config", "check"]).exits(2);
     assert!(run.stderr.contains("comand") && run.stderr.contains(":6:"), "{run:?}");
     assert!(!run.stderr.contains("sk-secret-value"), "{run:?}");

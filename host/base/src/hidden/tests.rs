@@ -168,7 +168,8 @@ fn words_that_are_spelt_with_joiners_are_not_hidden_text() {
         assert_eq!(find(word), None, "{word:?}");
         assert_eq!(strip(word), word);
     }
-    for hidden in ["a\u{200c}b", "می\u{200c}\u{200c}خواهم", "می\u{200c}", "\u{200c}می", "می\u{200c}x"] {
+    for hidden in ["a\u{200c}b", "می\u{200c}\u{200c}خواهم", "می\u{200c}", "\u{200c}می", "می\u{200c}x"]
+    {
         assert!(find(hidden).is_some(), "{hidden:?}");
     }
 }

@@ -33,7 +33,10 @@ async fn tail(reader: &AuditReader, args: &AuditTail) -> Result<(), Failure> {
     let rows = reader.tail(args.lines, &filter).map_err(context::store_failure)?;
     let mut last = rows.last().map_or(0, |row| row.id);
     rows.iter().try_for_each(|row| print(row, args.json))?;
-    while args.follow {
+    if !args.follow {
+        return Ok(());
+    }
+    loop {
         tokio::select! {
             () = tokio::time::sleep(POLL) => {}
             _ = tokio::signal::ctrl_c() => return Ok(()),
@@ -43,7 +46,6 @@ async fn tail(reader: &AuditReader, args: &AuditTail) -> Result<(), Failure> {
             print(&row, args.json)?;
         }
     }
-    Ok(())
 }
 
 fn query(reader: AuditReader, args: &AuditQuery) -> Result<(), Failure> {

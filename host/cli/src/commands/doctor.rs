@@ -50,17 +50,28 @@ pub(crate) fn run(explicit: Option<&Path>, format: Format) -> Result<(), Failure
         checks.push(Check {
             what: "credentials",
             ok: missing.is_empty(),
-            detail: if missing.is_empty() { "none missing".into() } else { format!("missing for {}", missing.join(", ")) },
+            detail: if missing.is_empty() {
+                "none missing".into()
+            } else {
+                format!("missing for {}", missing.join(", "))
+            },
         });
         checks.push(Check {
             what: "operator proof",
             ok: false,
-            detail: "not set: an agent with a shell on this account can change this configuration as you can".into(),
+            detail: "not set: an agent with a shell on this account can change this configuration as you can"
+                .into(),
         });
     }
-    checks.insert(0, Check::of("configuration", config, |config| {
-        config.path.as_ref().map_or_else(|| "defaults, no file".to_owned(), |path| path.display().to_string())
-    }));
+    checks.insert(
+        0,
+        Check::of("configuration", config, |config| {
+            config
+                .path
+                .as_ref()
+                .map_or_else(|| "defaults, no file".to_owned(), |path| path.display().to_string())
+        }),
+    );
     let broken = checks.iter().any(|check| !check.ok && check.what != "operator proof");
     match format {
         Format::Json => output::json(&serde_json::json!({ "ok": !broken, "checks": checks }))?,

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Init) -> Result<(), Failure> {
 
 fn user_config() -> Result<PathBuf, Failure> {
     let env = |name: &str| std::env::var(name).ok();
-    toolgate_config::user_config_dir(&env)
-        .map(|dir| dir.join("toolgate.yaml"))
-        .ok_or_else(|| Failure::usage("neither XDG_CONFIG_HOME nor HOME is set, so there is no place for a configuration"))
+    toolgate_config::user_config_dir(&env).map(|dir| dir.join("toolgate.yaml")).ok_or_else(|| {
+        Failure::usage("neither XDG_CONFIG_HOME nor HOME is set, so there is no place for a configuration")
+    })
 }

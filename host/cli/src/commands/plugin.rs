@@ -12,6 +12,7 @@ use toolgate_signing::VerifiedRelease;
 use crate::args::Plugin;
 use crate::context;
 use crate::exit::{Code, Failure};
+use crate::json::{at, text};
 use crate::output;
 
 /// Runs one verb.
@@ -33,19 +34,20 @@ fn list(config: &Config, as_json: bool) -> Result<(), Failure> {
         let checked = checked(config, &plugin.files, &plugin.admission);
         rows.push(match &checked {
             Ok(release) => described(release),
-            Err(refusal) => json!({ "name": plugin.files.plugin, "state": "refused", "reason": refusal.to_string() }),
+            Err(refusal) => {
+                json!({ "name": plugin.files.plugin, "state": "refused", "reason": refusal.to_string() })
+            }
         });
         worst = worst.or(checked.err());
     }
     if as_json {
         output::json(&json!({ "plugins": rows }))?;
     } else {
-        let text = |row: &Value, key: &str| row[key].as_str().unwrap_or("").to_owned();
         let cells: Vec<Vec<String>> = rows
             .iter()
             .map(|row| {
                 let keys = ["name", "version", "kind", "state", "component", "reason"];
-                keys.iter().map(|key| text(row, key)).collect()
+                keys.iter().map(|key| text(row, key).to_owned()).collect()
             })
             .collect();
         output::table(&["NAME", "VERSION", "KIND", "STATE", "COMPONENT", "REASON"], &cells)?;
@@ -97,7 +99,9 @@ fn verify(config: &Config, plugin: &str, as_json: bool) -> Result<(), Failure> {
     let signers: Vec<String> = release.signers().iter().map(ToString::to_string).collect();
     if as_json {
         let mut row = described(&release);
-        row["signers"] = json!(signers);
+        if let Some(row) = row.as_object_mut() {
+            row.insert("signers".to_owned(), json!(signers));
+        }
         return output::json(&row);
     }
     let stated = release.release();
@@ -114,16 +118,20 @@ fn inspect(config: &Config, plugin: &str, as_json: bool) -> Result<(), Failure> 
         return output::json(&stated);
     }
     let list = |key: &str| {
-        let items = stated[key].as_array().into_iter().flatten().filter_map(Value::as_str);
-        items.map(|item| format!("\n    {item}")).collect::<String>()
+        let items = at(&stated, key).as_array().into_iter().flatten().filter_map(Value::as_str);
+        items.fold(String::new(), |list, item| list + "\n    " + item)
     };
-    let text = |key: &str| stated[key].as_str().unwrap_or("").to_owned();
-    output::line(&format!("{} {} ({})", text("name"), text("version"), text("kind")))?;
+    output::line(&format!(
+        "{} {} ({})",
+        text(&stated, "name"),
+        text(&stated, "version"),
+        text(&stated, "kind")
+    ))?;
     output::line(&format!("  component {}", release.component()))?;
     output::line(&format!("  it may call, inside the host:{}", list("imports")))?;
     output::line(&format!("  the host may call of it:{}", list("exports")))?;
     output::line(&format!("  it may decide:{}", list("decisions")))?;
-    output::line(&format!("  beyond its own memory it asks for: {}", stated["capabilities"]))
+    output::line(&format!("  beyond its own memory it asks for: {}", at(&stated, "capabilities")))
 }
 
 fn refused(refusal: &Refusal) -> Failure {

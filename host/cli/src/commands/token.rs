@@ -52,7 +52,9 @@ fn list(store: &Store, as_json: bool) -> Result<(), Failure> {
 
 async fn revoke(store: &Store, id: &str) -> Result<(), Failure> {
     if !store.revoke_token(id).map_err(context::store_failure)? {
-        return Err(Failure::failed(format!("there is no valid token {id}")).hint("see `toolgate token list`"));
+        return Err(
+            Failure::failed(format!("there is no valid token {id}")).hint("see `toolgate token list`")
+        );
     }
     let row = AuditRow::new(Event::TokenRevoked).with("token", id);
     store.append(row).await.map_err(context::store_failure)?;

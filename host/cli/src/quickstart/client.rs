@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::context;
 use crate::exit::Failure;
+use crate::json::{at, content_texts};
 use crate::quickstart::place::Place;
 
 /// A connected agent.
@@ -30,7 +31,8 @@ impl Agent {
     pub(crate) async fn connect(place: &Place) -> Result<Self, Failure> {
         let mut command = tokio::process::Command::new(context::own_program()?);
         command.arg("--config").arg(&place.config).args(["serve", "--stdio"]);
-        let failed = |error: &dyn std::fmt::Display| Failure::failed(format!("the agent cannot connect: {error}"));
+        let failed =
+            |error: &dyn std::fmt::Display| Failure::failed(format!("the agent cannot connect: {error}"));
         let transport = TokioChildProcess::new(command).map_err(|error| failed(&error))?;
         let service = ().serve(transport).await.map_err(|error| failed(&error))?;
         Ok(Self { service })
@@ -55,12 +57,11 @@ impl Agent {
 
 fn answer(result: &CallToolResult) -> Result<Answer, Failure> {
     let value = serde_json::to_value(result).map_err(Failure::failed)?;
-    let blocks = value["content"].as_array().into_iter().flatten();
-    let texts: Vec<&str> = blocks.filter_map(|block| block["text"].as_str()).collect();
+    let texts = content_texts(&value);
     let meta = |name: &str| value.pointer(&format!("/_meta/toolgate~1error/{name}")).and_then(Value::as_str);
     Ok(Answer {
         text: texts.join("\n"),
-        is_error: value["isError"] == true,
+        is_error: at(&value, "isError") == true,
         code: meta("code").map(str::to_owned),
         ask: meta("ask").map(str::to_owned),
     })

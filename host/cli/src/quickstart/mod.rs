@@ -38,7 +38,8 @@ pub(crate) async fn run(args: Quickstart) -> Result<(), Failure> {
 
 /// A directory of this user's own below the data directory's parent.
 fn default_dir() -> Result<std::path::PathBuf, Failure> {
-    let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(std::path::PathBuf::from);
+    let var =
+        |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(std::path::PathBuf::from);
     let base = var("XDG_STATE_HOME").or_else(|| var("HOME").map(|home| home.join(".local/state")));
     base.map(|base| base.join("toolgate/quickstart"))
         .ok_or_else(|| Failure::usage("HOME is not set; say where to work with --dir DIR"))
@@ -47,12 +48,23 @@ fn default_dir() -> Result<std::path::PathBuf, Failure> {
 fn next_steps(dir: &Path) -> Result<(), Failure> {
     output::line("")?;
     output::line("What to type next")?;
-    output::line("  a real server:   toolgate mcp add everything -- npx -y @modelcontextprotocol/server-everything")?;
+    output::line(
+        "  a real server:   toolgate mcp add everything -- npx -y @modelcontextprotocol/server-everything",
+    )?;
     output::line("                   toolgate mcp call everything.echo --json '{\"message\":\"hi\"}'")?;
     output::line("  a real client:   point it at the command  toolgate serve --stdio")?;
-    output::line("                   or at http://127.0.0.1:8848/mcp after  toolgate serve --listen 127.0.0.1:8848")?;
-    output::line(&format!("  look around:     toolgate --config {}/toolgate.yaml audit tail", dir.display()))?;
+    output::line(
+        "                   or at http://127.0.0.1:8848/mcp after  toolgate serve --listen 127.0.0.1:8848",
+    )?;
+    output::line(&format!(
+        "  look around:     toolgate --config {}/toolgate.yaml audit tail",
+        dir.display()
+    ))?;
     output::line("")?;
-    output::line("Until an operator PIN exists, an agent with a shell on this account can change Toolgate's")?;
-    output::line("configuration as you can. Run agents as another user, or without a shell, where that matters.")
+    output::line(
+        "Until an operator PIN exists, an agent with a shell on this account can change Toolgate's",
+    )?;
+    output::line(
+        "configuration as you can. Run agents as another user, or without a shell, where that matters.",
+    )
 }

@@ -25,8 +25,11 @@ impl Place {
             let ours = dir.join(MARK).exists();
             let empty = fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none());
             if !ours && !empty {
-                return Err(Failure::usage(format!("{} is not empty and not a quickstart directory", dir.display()))
-                    .hint("name another directory with --dir"));
+                return Err(Failure::usage(format!(
+                    "{} is not empty and not a quickstart directory",
+                    dir.display()
+                ))
+                .hint("name another directory with --dir"));
             }
             fs::remove_dir_all(dir).map_err(|error| unwritable(dir, &error))?;
         }
@@ -44,7 +47,8 @@ impl Place {
 
     fn fill(&self) -> Result<(), Failure> {
         let write = |path: &Path, text: &str| {
-            toolgate_base::files::write_private(path, text.as_bytes()).map_err(|error| unwritable(path, &error))
+            toolgate_base::files::write_private(path, text.as_bytes())
+                .map_err(|error| unwritable(path, &error))
         };
         write(&self.dir.join(MARK), "made by `toolgate quickstart`, which may replace this directory\n")?;
         write(&self.notes.join("welcome.md"), "Toolgate stands between an agent and its tools.\n")?;

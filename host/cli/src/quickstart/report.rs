@@ -37,7 +37,9 @@ impl Report {
             return Ok(());
         }
         output::line(&format!("Everything of this run is in {}", dir.display()))?;
-        output::line("An MCP client starts `toolgate serve --stdio`, which starts a demo server with three tools.")
+        output::line(
+            "An MCP client starts `toolgate serve --stdio`, which starts a demo server with three tools.",
+        )
     }
 
     pub(crate) fn step(&mut self, step: &Step<'_>) -> Result<(), Failure> {

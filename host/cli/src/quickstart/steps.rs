@@ -111,9 +111,8 @@ pub(crate) async fn changed_description(place: &Place, report: &mut Report) -> R
 pub(crate) fn flipped_byte(place: &Place, report: &mut Report) -> Result<(), Failure> {
     let dir = place.damaged_plugin()?;
     let refused = PluginFiles::read(&dir).and_then(|files| files.verify(&[]));
-    let refusal = match refused {
-        Ok(_) => return Err(Failure::integrity("a damaged plugin passed verification")),
-        Err(refusal) => refusal,
+    let Err(refusal) = refused else {
+        return Err(Failure::integrity("a damaged plugin passed verification"));
     };
     report.step(&Step {
         name: "flipped",

@@ -60,10 +60,16 @@ fn with_no_policy_loaded_nothing_passes() {
 #[test]
 fn scp_002_a_server_that_is_not_bound_is_refused_before_any_policy_is_asked() {
     let bound = ["s".to_owned()];
-    for binding in [Binding::of(&[], "s", None), Binding::of(&bound, "t", None), Binding::of(&bound, "s", Some("t"))] {
+    for binding in
+        [Binding::of(&[], "s", None), Binding::of(&bound, "t", None), Binding::of(&bound, "s", Some("t"))]
+    {
         let verdict = decide(&PluginSet::default(), &binding, Hook::Call, &facts());
         assert_eq!(verdict.ruling, Ruling::Deny);
-        assert!(verdict.decisions.is_empty() && verdict.reason.contains("has no server"), "{}", verdict.reason);
+        assert!(
+            verdict.decisions.is_empty() && verdict.reason.contains("has no server"),
+            "{}",
+            verdict.reason
+        );
     }
 }
 

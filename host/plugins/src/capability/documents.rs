@@ -24,7 +24,11 @@ impl HostDocument for State {
         Ok(self.bounded(document.text()))
     }
 
-    fn pointer(&mut self, document: Resource<Document>, path: String) -> wasmtime::Result<Result<Option<String>, Error>> {
+    fn pointer(
+        &mut self,
+        document: Resource<Document>,
+        path: String,
+    ) -> wasmtime::Result<Result<Option<String>, Error>> {
         let document = self.table.get(&document)?.clone();
         Ok(match self.host_work(document.len(), || json::lookup(document.text(), &path)) {
             Ok(Some(found)) => self.bounded(found).map(Some),
@@ -33,7 +37,11 @@ impl HostDocument for State {
         })
     }
 
-    fn text(&mut self, document: Resource<Document>, path: String) -> wasmtime::Result<Result<Option<String>, Error>> {
+    fn text(
+        &mut self,
+        document: Resource<Document>,
+        path: String,
+    ) -> wasmtime::Result<Result<Option<String>, Error>> {
         let document = self.table.get(&document)?.clone();
         Ok(match self.host_work(document.len(), || json::string_at(document.text(), &path)) {
             Ok(Some(found)) => self.bounded(&found).map(Some),
@@ -42,7 +50,11 @@ impl HostDocument for State {
         })
     }
 
-    fn strings(&mut self, document: Resource<Document>, path: String) -> wasmtime::Result<Result<Vec<String>, Error>> {
+    fn strings(
+        &mut self,
+        document: Resource<Document>,
+        path: String,
+    ) -> wasmtime::Result<Result<Vec<String>, Error>> {
         let document = self.table.get(&document)?.clone();
         let limit = self.shared.limits.host_bytes;
         Ok(self.host_work(document.len(), || strings(document.text(), &path, limit)))

@@ -13,7 +13,10 @@ impl Host for State {
         let plugin = self.shared.name.as_str();
         if self.log_lines > MAX_LOG_LINES {
             if self.log_lines == MAX_LOG_LINES + 1 {
-                tracing::warn!(plugin, "the plugin wrote more than {MAX_LOG_LINES} lines in one call; the rest is dropped");
+                tracing::warn!(
+                    plugin,
+                    "the plugin wrote more than {MAX_LOG_LINES} lines in one call; the rest is dropped"
+                );
             }
             return Ok(());
         }

@@ -37,13 +37,22 @@ impl Host for State {
         Ok(label_covers(&pattern, &label))
     }
 
-    fn first_pattern(&mut self, pointer: String, value: String) -> wasmtime::Result<Result<Option<u32>, Error>> {
+    fn first_pattern(
+        &mut self,
+        pointer: String,
+        value: String,
+    ) -> wasmtime::Result<Result<Option<u32>, Error>> {
         let shared = &self.shared;
-        let patterns = shared.matching.patterns.get(&shared.settings, &pointer, |list| Ok(Patterns::compile(list)));
+        let patterns =
+            shared.matching.patterns.get(&shared.settings, &pointer, |list| Ok(Patterns::compile(list)));
         Ok(patterns.map(|patterns| patterns.first(&value)).map_err(invalid))
     }
 
-    fn path_within(&mut self, pointer: String, path: String) -> wasmtime::Result<Result<Option<String>, Error>> {
+    fn path_within(
+        &mut self,
+        pointer: String,
+        path: String,
+    ) -> wasmtime::Result<Result<Option<String>, Error>> {
         let shared = &self.shared;
         let roots = shared.matching.roots.get(&shared.settings, &pointer, Roots::compile);
         Ok(roots.map(|roots| roots.resolve(&path)).map_err(invalid))

@@ -9,7 +9,10 @@ use crate::state::State;
 impl Host for State {}
 
 impl State {
-    fn document_handle(&mut self, document: Option<Document>) -> wasmtime::Result<Option<Resource<Document>>> {
+    fn document_handle(
+        &mut self,
+        document: Option<Document>,
+    ) -> wasmtime::Result<Option<Resource<Document>>> {
         Ok(match document {
             Some(document) => Some(self.table.push(document)?),
             None => None,
@@ -62,7 +65,11 @@ impl HostRequest for State {
         Ok(self.table.get(&request)?.has_capabilities)
     }
 
-    fn matched_label(&mut self, request: Resource<SharedFacts>, list: LabelList) -> wasmtime::Result<Option<String>> {
+    fn matched_label(
+        &mut self,
+        request: Resource<SharedFacts>,
+        list: LabelList,
+    ) -> wasmtime::Result<Option<String>> {
         let facts = self.table.get(&request)?;
         Ok(match list {
             LabelList::Allow => facts.matched_allow.clone(),

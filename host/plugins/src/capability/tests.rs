@@ -14,7 +14,8 @@ use crate::state::{Shared, State};
 
 /// A state without a guest: the host's side can be tested alone.
 fn state(settings: &str, host_bytes: usize) -> State {
-    let limits = Limits { memory: 1 << 20, host_bytes, call: Duration::from_secs(1), init: Duration::from_secs(1) };
+    let limits =
+        Limits { memory: 1 << 20, host_bytes, call: Duration::from_secs(1), init: Duration::from_secs(1) };
     let shared = Shared {
         name: "test/guest".into(),
         limits,
@@ -88,7 +89,10 @@ fn a_request_tells_the_facts_and_can_be_taken_back() {
     let borrow = || Resource::new_borrow(request.rep());
     assert_eq!(state.persona(borrow()).unwrap(), "me");
     assert_eq!(state.matched_label(borrow(), LabelList::Allow).unwrap(), None);
-    assert_eq!(state.matched_label(borrow(), LabelList::RequireApproval).unwrap().as_deref(), Some("mcp.call:*"));
+    assert_eq!(
+        state.matched_label(borrow(), LabelList::RequireApproval).unwrap().as_deref(),
+        Some("mcp.call:*")
+    );
     assert!(matches!(state.pin(borrow()).unwrap(), PinState::Unreadable));
     assert!(state.document(borrow()).unwrap().is_some());
     assert!(state.definition(borrow()).unwrap().is_none());

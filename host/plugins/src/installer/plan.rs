@@ -133,7 +133,10 @@ impl Candidate {
 impl Page {
     pub(super) fn read(said: installer::Page, shared: &Shared) -> Result<Self, Fault> {
         bounded("hits", said.candidates.len(), MAX_CANDIDATES, shared)?;
-        Ok(Self { candidates: said.candidates.into_iter().map(Candidate::read).collect(), cursor: said.cursor })
+        Ok(Self {
+            candidates: said.candidates.into_iter().map(Candidate::read).collect(),
+            cursor: said.cursor,
+        })
     }
 }
 

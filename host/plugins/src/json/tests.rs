@@ -2,7 +2,8 @@ use super::*;
 use proptest::prelude::*;
 use serde_json::Value;
 
-const DOCUMENT: &str = r#" { "a" : [ 1, {"b/c":"x\n", "~":-1.50e3}, [] , "" ], "é\u0041": true, "n": {} , "z":null} "#;
+const DOCUMENT: &str =
+    r#" { "a" : [ 1, {"b/c":"x\n", "~":-1.50e3}, [] , "" ], "é\u0041": true, "n": {} , "z":null} "#;
 
 #[test]
 fn a_pointer_finds_the_exact_text() {
@@ -46,9 +47,11 @@ fn every_string_and_name_is_visited_in_order() {
         Visit::On
     })
     .unwrap();
-    let values: Vec<_> = seen.iter().filter(|(_, _, role)| *role == Role::Value).map(|(p, _, _)| p.as_str()).collect();
+    let values: Vec<_> =
+        seen.iter().filter(|(_, _, role)| *role == Role::Value).map(|(p, _, _)| p.as_str()).collect();
     assert_eq!(values, ["/a/1/b~1c", "/a/3"]);
-    let keys: Vec<_> = seen.iter().filter(|(_, _, role)| *role == Role::Key).map(|(p, _, _)| p.as_str()).collect();
+    let keys: Vec<_> =
+        seen.iter().filter(|(_, _, role)| *role == Role::Key).map(|(p, _, _)| p.as_str()).collect();
     assert_eq!(keys, ["/a", "/a/1/b~1c", "/a/1/~0", "/éA", "/n", "/z"]);
 }
 
@@ -75,7 +78,8 @@ fn json() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(4, 24, 4, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            prop::collection::vec(("[a~/\"\\\\é]{0,3}", inner), 0..4).prop_map(|members| Value::Object(members.into_iter().collect())),
+            prop::collection::vec(("[a~/\"\\\\é]{0,3}", inner), 0..4)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
         ]
     })
 }
@@ -83,7 +87,9 @@ fn json() -> impl Strategy<Value = Value> {
 fn pointers(value: &Value, base: &str, out: &mut Vec<String>) {
     out.push(base.to_owned());
     match value {
-        Value::Array(items) => items.iter().enumerate().for_each(|(at, item)| pointers(item, &format!("{base}/{at}"), out)),
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(at, item)| pointers(item, &format!("{base}/{at}"), out));
+        }
         Value::Object(members) => members.iter().for_each(|(name, item)| {
             pointers(item, &format!("{base}/{}", name.replace('~', "~0").replace('/', "~1")), out);
         }),

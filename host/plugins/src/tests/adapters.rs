@@ -122,7 +122,10 @@ fn an_endless_adapter_ends_at_its_deadline_wa_03() {
     let started = std::time::Instant::now();
     assert_eq!(adapter.arguments(&facts()).unwrap_err().0.kind, FaultKind::Deadline);
     let took = started.elapsed();
-    assert!(took >= std::time::Duration::from_millis(250) && took < std::time::Duration::from_millis(1100), "{took:?}");
+    assert!(
+        took >= std::time::Duration::from_millis(250) && took < std::time::Duration::from_millis(1100),
+        "{took:?}"
+    );
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use toolgate_plugins::{
-    Adapter, Admission, Change, Decision, DecisionSet, Document, Edit, Facts, Hook, HostOptions, LoadErrorKind, PinState,
-    Plugin, PluginHost, Policy, Redaction,
+    Adapter, Admission, Change, Decision, DecisionSet, Document, Edit, Facts, Hook, HostOptions,
+    LoadErrorKind, PinState, Plugin, PluginHost, Policy, Redaction,
 };
 use toolgate_signing::{PublicKey, Threshold, VerifiedRelease, verify_release};
 
@@ -20,8 +20,13 @@ fn directory() -> PathBuf {
 /// Component and verified release of a first-party plugin.
 fn files(name: &str) -> (Vec<u8>, VerifiedRelease) {
     let keys = std::fs::read_to_string(directory().join("keys.txt")).unwrap();
-    let keys: Vec<_> = keys.lines().filter(|line| line.starts_with("ed25519:")).map(|line| PublicKey::parse(line).unwrap()).collect();
-    let mut versions: Vec<_> = std::fs::read_dir(directory().join(name)).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let keys: Vec<_> = keys
+        .lines()
+        .filter(|line| line.starts_with("ed25519:"))
+        .map(|line| PublicKey::parse(line).unwrap())
+        .collect();
+    let mut versions: Vec<_> =
+        std::fs::read_dir(directory().join(name)).unwrap().map(|entry| entry.unwrap().path()).collect();
     versions.sort();
     let version = versions.pop().unwrap();
     let component = std::fs::read(version.join("component.wasm")).unwrap();
@@ -76,7 +81,10 @@ fn capabilities_decides_by_labels() {
     assert!(matches!(capabilities.check(Hook::Call, &allowed), Decision::Allow { .. }));
     let decisions = capabilities.check_list(&[facts(), none, allowed]);
     assert!(
-        matches!(decisions.as_slice(), [Decision::Abstain, Decision::Deny { fault: None, .. }, Decision::Allow { .. }]),
+        matches!(
+            decisions.as_slice(),
+            [Decision::Abstain, Decision::Deny { fault: None, .. }, Decision::Allow { .. }]
+        ),
         "{decisions:?}"
     );
 }
@@ -109,7 +117,9 @@ fn filesystem_keeps_paths_within_its_roots() {
     assert_eq!(call(r#"{"path":"/data/a","text":"../x"}"#), Ok(Change::Unchanged));
     let normal = Edit { pointer: "/path".into(), value: Some("\"/data/b\"".into()) };
     assert_eq!(call(r#"{"path":"a/../b"}"#), Ok(Change::Patch(vec![normal])));
-    assert!(matches!(call(r#"{"path":"/data/../etc/passwd"}"#), Ok(Change::Fail(why)) if why.contains("/data")));
+    assert!(
+        matches!(call(r#"{"path":"/data/../etc/passwd"}"#), Ok(Change::Fail(why)) if why.contains("/data"))
+    );
     let error = filesystem("{}").unwrap_err();
     assert!(matches!(error.kind, LoadErrorKind::NotConfigured(_)), "{error}");
 }
@@ -117,7 +127,8 @@ fn filesystem_keeps_paths_within_its_roots() {
 #[test]
 fn a_large_result_is_judged_where_it_is_and_in_time() {
     let hidden = policy("hidden-text");
-    let text = format!("{{\"content\":[{{\"type\":\"text\",\"text\":\"{}\"}}]}}", "é and more ".repeat(900_000));
+    let text =
+        format!("{{\"content\":[{{\"type\":\"text\",\"text\":\"{}\"}}]}}", "é and more ".repeat(900_000));
     let result = with(|facts| facts.document = Some(Document::new(text)));
     let started = Instant::now();
     assert_eq!(hidden.check(Hook::Result, &result), Decision::Abstain);
@@ -127,7 +138,10 @@ fn a_large_result_is_judged_where_it_is_and_in_time() {
 /// Prints and never fails on a time.
 #[test]
 fn a_full_batch_of_definitions_is_judged_in_time() {
-    let definition = Document::new(format!("{{\"name\":\"t\",\"description\":\"{}\"}}", "words and more words ".repeat(200)));
+    let definition = Document::new(format!(
+        "{{\"name\":\"t\",\"description\":\"{}\"}}",
+        "words and more words ".repeat(200)
+    ));
     let many: Vec<_> = (0..256).map(|_| with(|facts| facts.definition = Some(definition.clone()))).collect();
     for name in ["ask", "capabilities", "trust", "hidden-text"] {
         let policy = policy(name);
@@ -135,7 +149,10 @@ fn a_full_batch_of_definitions_is_judged_in_time() {
         let started = Instant::now();
         let decisions = policy.check_list(&many);
         println!("{name}: {:?} for 256 tools", started.elapsed());
-        assert!(decisions.iter().all(|said| !matches!(said, Decision::Deny { fault: Some(_), .. })), "{decisions:?}");
+        assert!(
+            decisions.iter().all(|said| !matches!(said, Decision::Deny { fault: Some(_), .. })),
+            "{decisions:?}"
+        );
         let started = Instant::now();
         for _ in 0..1_000 {
             policy.check(Hook::Call, &facts());

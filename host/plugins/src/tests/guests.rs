@@ -4,8 +4,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use toolgate_plugins::{Admission, DecisionSet, Facts, LoadError, Plugin, PluginHost, Policy, SurfaceKind, inspect, world_of};
-use toolgate_signing::{Capabilities, Kind, Limits, Release, SigningKey, Threshold, VerifiedRelease, sign_release, verify_release};
+use toolgate_plugins::{
+    Admission, DecisionSet, Facts, LoadError, Plugin, PluginHost, Policy, SurfaceKind, inspect, world_of,
+};
+use toolgate_signing::{
+    Capabilities, Kind, Limits, Release, SigningKey, Threshold, VerifiedRelease, sign_release, verify_release,
+};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
@@ -78,7 +82,9 @@ pub(crate) fn call_policy(check: &str) -> Vec<u8> {
         imports: &[],
         exports: &["call-hook"],
         core_imports: "",
-        body: &format!(r#"{TEXTS} (func (export "toolgate:plugin/call-hook@0.1.0#check") (param i32) (result i32) {check})"#),
+        body: &format!(
+            r#"{TEXTS} (func (export "toolgate:plugin/call-hook@0.1.0#check") (param i32) (result i32) {check})"#
+        ),
     })
 }
 

@@ -39,7 +39,11 @@ fn an_installer_proposes_a_plan_as_plain_values() {
     assert_eq!(installer.lookup("acme/thing"), Ok(None));
     assert_eq!(
         installer.search("thing", None),
-        Err(InstallerError::Answer { plugin: "test/guest".into(), kind: "unavailable", message: "off line".into() })
+        Err(InstallerError::Answer {
+            plugin: "test/guest".into(),
+            kind: "unavailable",
+            message: "off line".into()
+        })
     );
     let plan = installer.resolve("acme/thing", None).unwrap();
     assert_eq!((plan.id.as_str(), plan.suggested_name.as_str(), plan.version), ("acme/thing", "npx", None));

@@ -47,12 +47,17 @@ fn an_endless_loop_of_host_calls_ends_too_wa_03() {
 #[test]
 fn memory_does_not_grow_beyond_its_limit_wa_07() {
     // Grows by 1 MiB until it fails, then traps, as an allocator does.
-    let fault = fault_in("(loop $more (br_if $more (i32.ne (memory.grow (i32.const 16)) (i32.const -1)))) unreachable");
+    let fault = fault_in(
+        "(loop $more (br_if $more (i32.ne (memory.grow (i32.const 16)) (i32.const -1)))) unreachable",
+    );
     assert_eq!(fault.kind, FaultKind::Limit, "{fault}");
     assert!(fault.detail.contains("memory"), "{fault}");
     // A guest that takes the refusal lives on.
     let modest = format!("(drop (memory.grow (i32.const 16384))) {}", says(1));
-    assert_eq!(policy(&call_policy(&modest)).check(Hook::Call, &facts()), Decision::Allow { reason: "yes".into() });
+    assert_eq!(
+        policy(&call_policy(&modest)).check(Hook::Call, &facts()),
+        Decision::Allow { reason: "yes".into() }
+    );
 }
 
 #[test]
@@ -89,14 +94,30 @@ fn many_tables_memories_or_instances_are_refused_at_load_wa_07() {
     let hook = r#"(core module $g (func (export "g"))) (core instance $c (instantiate $g))
         (func $g (canon lift (core func $c "g"))) (instance $e (export "check" (func $g)))
         (export "toolgate:plugin/call-hook@0.1.0" (instance $e))"#;
-    let tables = format!("(component (core module $m {}) (core instance (instantiate $m)) {hook})", "(table 1 funcref)".repeat(20));
-    let instances = format!("(component (core module $m) {} {hook})", "(core instance (instantiate $m))".repeat(50));
-    let memories = format!("(component (core module $m (memory 1)) {} {hook})", "(core instance (instantiate $m))".repeat(4));
+    let tables = format!(
+        "(component (core module $m {}) (core instance (instantiate $m)) {hook})",
+        "(table 1 funcref)".repeat(20)
+    );
+    let instances =
+        format!("(component (core module $m) {} {hook})", "(core instance (instantiate $m))".repeat(50));
+    let memories = format!(
+        "(component (core module $m (memory 1)) {} {hook})",
+        "(core instance (instantiate $m))".repeat(4)
+    );
     let large = format!("(component (core module $m (memory 2000)) (core instance (instantiate $m)) {hook})");
     for text in [tables, instances, memories, large] {
         let guest = wat::parse_str(&text).unwrap();
-        let error = super::guests::load(toolgate_signing::Kind::Policy, &guest, &toolgate_plugins::Admission::default()).unwrap_err();
-        assert!(!matches!(error.kind, toolgate_plugins::LoadErrorKind::DoesNotFit { .. }) || error.to_string().contains("limit"), "{error}");
+        let error = super::guests::load(
+            toolgate_signing::Kind::Policy,
+            &guest,
+            &toolgate_plugins::Admission::default(),
+        )
+        .unwrap_err();
+        assert!(
+            !matches!(error.kind, toolgate_plugins::LoadErrorKind::DoesNotFit { .. })
+                || error.to_string().contains("limit"),
+            "{error}"
+        );
     }
 }
 
@@ -116,9 +137,13 @@ fn handles_are_limited_wa_07() {
 #[test]
 fn a_huge_string_is_not_copied_wa_07() {
     // 100 MB, which is beyond its memory; then 40 MB, which is there.
-    let beyond = fault_in("(call $drop (local.get 0)) (call $said (i32.const 3) (i32.const 1024) (i32.const 100000000))");
+    let beyond = fault_in(
+        "(call $drop (local.get 0)) (call $said (i32.const 3) (i32.const 1024) (i32.const 100000000))",
+    );
     assert!(matches!(beyond.kind, FaultKind::Trap | FaultKind::BadAnswer | FaultKind::Limit), "{beyond}");
-    let there = fault_in("(call $drop (local.get 0)) (drop (memory.grow (i32.const 700))) (call $said (i32.const 3) (i32.const 1024) (i32.const 40000000))");
+    let there = fault_in(
+        "(call $drop (local.get 0)) (drop (memory.grow (i32.const 700))) (call $said (i32.const 3) (i32.const 1024) (i32.const 40000000))",
+    );
     assert_eq!(there.kind, FaultKind::Limit, "{there}");
 }
 

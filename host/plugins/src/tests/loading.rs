@@ -79,7 +79,10 @@ fn an_undeclared_import_is_refused_by_name_wa_09() {
     let mut declares_less = release(Kind::Policy, &guest);
     declares_less.imports.retain(|import| !import.contains("log"));
     let kind = refused_before_compilation(&guest, &declares_less);
-    assert!(matches!(&kind, LoadErrorKind::Undeclared(name) if name == "toolgate:plugin/log@0.1.0"), "{kind}");
+    assert!(
+        matches!(&kind, LoadErrorKind::Undeclared(name) if name == "toolgate:plugin/log@0.1.0"),
+        "{kind}"
+    );
     assert!(load(Kind::Policy, &guest, &Admission::default()).is_ok());
 }
 
@@ -90,7 +93,10 @@ fn a_declared_import_that_is_not_there_is_refused() {
     declares_more.imports.push("toolgate:plugin/settings@0.1.0".into());
     declares_more.imports.sort();
     let kind = refused_before_compilation(&guest, &declares_more);
-    assert!(matches!(&kind, LoadErrorKind::NotThere { name, .. } if name == "toolgate:plugin/settings@0.1.0"), "{kind}");
+    assert!(
+        matches!(&kind, LoadErrorKind::NotThere { name, .. } if name == "toolgate:plugin/settings@0.1.0"),
+        "{kind}"
+    );
 }
 
 /// A component that imports one interface with one function, and exports nothing that matters.
@@ -114,7 +120,11 @@ fn an_interface_in_another_version_is_refused_with_the_version_that_is_offered_w
         let guest = importing(&name);
         let error = refused(&guest, &release(Kind::Policy, &guest));
         assert!(matches!(&error.kind, LoadErrorKind::Unknown { import, .. } if *import == name), "{error}");
-        assert!(error.to_string().contains(&name) && error.to_string().contains("offers toolgate:plugin/log@0.1.0"), "{error}");
+        assert!(
+            error.to_string().contains(&name)
+                && error.to_string().contains("offers toolgate:plugin/log@0.1.0"),
+            "{error}"
+        );
         assert_eq!(error.kind.whose(), Whose::PluginTooOld);
     }
 }
@@ -152,7 +162,10 @@ fn exports_have_to_be_declared_present_and_of_the_world() {
     let adapter = release(Kind::Adapter, &guest);
     assert!(matches!(refused_before_compilation(&guest, &adapter), LoadErrorKind::Export { .. }));
     let empty = wat::parse_str("(component)").unwrap();
-    assert!(matches!(refused_before_compilation(&empty, &release(Kind::Policy, &empty)), LoadErrorKind::NotThere { .. }));
+    assert!(matches!(
+        refused_before_compilation(&empty, &release(Kind::Policy, &empty)),
+        LoadErrorKind::NotThere { .. }
+    ));
 }
 
 #[test]

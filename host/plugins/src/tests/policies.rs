@@ -78,7 +78,9 @@ fn hidden_characters_leave_a_reason_and_it_is_cut() {
         imports: &[],
         exports: &["call-hook"],
         core_imports: "",
-        body: &format!(r#"{text} (func (export "toolgate:plugin/call-hook@0.1.0#check") (param i32) (result i32) {check})"#),
+        body: &format!(
+            r#"{text} (func (export "toolgate:plugin/call-hook@0.1.0#check") (param i32) (result i32) {check})"#
+        ),
     });
     let said = policy(&guest).check(Hook::Call, &facts());
     assert_eq!(said, Decision::Deny { reason: "no way".into(), fault: None });
@@ -102,7 +104,10 @@ fn a_wrong_number_of_list_decisions_denies_them_all() {
     for count in ["(i32.const 0)", "(i32.const 1)", "(i32.add (local.get $count) (i32.const 1))"] {
         let decisions = policy(&list_policy(&abstains(count))).check_list(&[facts(), facts()]);
         assert_eq!(decisions.len(), 2);
-        assert!(decisions.iter().all(|decision| fault_kind(decision) == Some(FaultKind::WrongCount)), "{decisions:?}");
+        assert!(
+            decisions.iter().all(|decision| fault_kind(decision) == Some(FaultKind::WrongCount)),
+            "{decisions:?}"
+        );
     }
 }
 
@@ -120,7 +125,9 @@ fn a_list_may_be_redacted_by_edits_and_by_the_hidden_text_filter() {
         imports: &[],
         exports: &["list-hook"],
         core_imports: "",
-        body: &format!(r#"{data} (func (export "toolgate:plugin/list-hook@0.1.0#check") (param i32 i32) (result i32) {check})"#),
+        body: &format!(
+            r#"{data} (func (export "toolgate:plugin/list-hook@0.1.0#check") (param i32 i32) (result i32) {check})"#
+        ),
     });
     let decisions = policy(&guest).check_list(&[facts(), facts()]);
     assert_eq!(decisions.first(), Some(&Decision::Redact(Redaction::HiddenText)));
@@ -179,7 +186,12 @@ fn a_borrowed_request_that_is_not_given_back_is_a_fault() {
 
 #[test]
 fn a_made_up_handle_or_case_is_a_fault() {
-    assert!(fault_kind(&policy(&call_policy("(call $drop (i32.const 99)) (i32.const 0)")).check(Hook::Call, &facts())).is_some());
+    assert!(
+        fault_kind(
+            &policy(&call_policy("(call $drop (i32.const 99)) (i32.const 0)")).check(Hook::Call, &facts())
+        )
+        .is_some()
+    );
     assert!(fault_kind(&policy(&call_policy(&says(77))).check(Hook::Call, &facts())).is_some());
 }
 
@@ -194,7 +206,10 @@ fn the_digest_of_a_set_follows_order_settings_and_authority() {
     assert_ne!(base, digest(vec![load(r#"{"a":1}"#, DecisionSet::ALL)]));
     assert_ne!(base, digest(vec![load("{}", DecisionSet::default())]));
     assert_ne!(base, digest(vec![]));
-    assert_ne!(base, toolgate_plugins::PluginSet::new(vec![], vec![load("{}", DecisionSet::ALL)]).set_digest());
+    assert_ne!(
+        base,
+        toolgate_plugins::PluginSet::new(vec![], vec![load("{}", DecisionSet::ALL)]).set_digest()
+    );
 }
 
 #[test]

@@ -126,7 +126,7 @@ impl State {
         identity: &Digest,
         server: &str,
         protocol_revision: &str,
-        definitions: Vec<PinnedDefinition>,
+        definitions: &[PinnedDefinition],
     ) -> Result<KnownServer, StoreError> {
         if definitions.len() > MAX_DEFINITIONS {
             return Err(StoreError::TooManyDefinitions { found: definitions.len(), limit: MAX_DEFINITIONS });
@@ -152,8 +152,8 @@ impl State {
             revision: stored.max(witnessed).saturating_add(1),
             pinned_at_ms: now,
         };
-        let content = content_digest(&known, &definitions);
-        replace(&transaction, &known, &content, &definitions).map_err(&failed)?;
+        let content = content_digest(&known, definitions);
+        replace(&transaction, &known, &content, definitions).map_err(&failed)?;
         transaction.commit().map_err(&failed)?;
         drop(database);
         self.witness(&known, content)?;
@@ -302,9 +302,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
 
 fn definitions_of(connection: &Connection, identity: &Digest) -> rusqlite::Result<Vec<PinnedDefinition>> {
     connection
-        .prepare_cached(
-            "SELECT kind, name, digest, definition FROM pins WHERE identity = ?1 ORDER BY rowid",
-        )?
+        .prepare_cached("SELECT kind, name, digest, definition FROM pins WHERE identity = ?1 ORDER BY rowid")?
         .query_map([identity.to_string()], |row| {
             Ok(PinnedDefinition {
                 kind: row.get(0)?,

@@ -60,7 +60,9 @@ async fn probe(explicit: Option<&Path>, args: &McpAdd) -> Result<Found, Failure>
             tools: status.tools.len(),
             approved: status.tools.iter().filter(|tool| tool.pin == "matches").count(),
         }),
-        Some(status) => Err(Failure::failed(status.detail.unwrap_or_else(|| "it did not connect".to_owned()))),
+        Some(status) => {
+            Err(Failure::failed(status.detail.unwrap_or_else(|| "it did not connect".to_owned())))
+        }
         None => Err(Failure::usage(format!("persona '{persona}' is not bound to '{}'", args.name))),
     }
 }
@@ -95,9 +97,15 @@ fn added(args: &McpAdd, file: &Path, found: Option<&Found>) -> Result<(), Failur
                 "added {}: {} tools, {blocked} of them blocked because they are not the approved ones",
                 args.name, found.tools
             ))?;
-            output::line(&format!("next: toolgate mcp diff {0}, then toolgate mcp pin {0} --accept", args.name))?;
+            output::line(&format!(
+                "next: toolgate mcp diff {0}, then toolgate mcp pin {0} --accept",
+                args.name
+            ))?;
         }
-        None => output::line(&format!("added {} unseen; its tools are pinned at the first connection", args.name))?,
+        None => output::line(&format!(
+            "added {} unseen; its tools are pinned at the first connection",
+            args.name
+        ))?,
     }
     output::line(&format!("next: toolgate mcp tools {}", args.name))
 }
@@ -140,7 +148,9 @@ fn target(args: &McpAdd) -> Result<Target, Failure> {
         Some("stdio") => false,
         Some("http" | "streamable-http" | "streamable_http") => true,
         Some(other) => {
-            return Err(Failure::usage(format!("transport '{other}' is none of stdio, streamable-http (http)")));
+            return Err(Failure::usage(format!(
+                "transport '{other}' is none of stdio, streamable-http (http)"
+            )));
         }
     };
     if !remote {
@@ -221,8 +231,11 @@ pub(crate) async fn remove(explicit: Option<&Path>, args: &McpName) -> Result<()
         None => return Err(super::list::no_server(&args.name)),
         Some(Origin::Operator) => {
             let file = config.path.as_ref().map_or_else(String::new, |path| path.display().to_string());
-            return Err(Failure::new(Code::Usage, format!("'{}' stands in {file}, which Toolgate does not change", args.name))
-                .hint("take it out there, or set enabled: false"));
+            return Err(Failure::new(
+                Code::Usage,
+                format!("'{}' stands in {file}, which Toolgate does not change", args.name),
+            )
+            .hint("take it out there, or set enabled: false"));
         }
         Some(Origin::Managed(_)) => {}
     }

@@ -12,6 +12,7 @@ use toolgate_wire::{Id, Outcome};
 
 use crate::args::{McpCall, McpExplain};
 use crate::exit::{Code, Failure};
+use crate::json::{at, content_texts};
 use crate::output::{self, Format};
 
 /// Calls a tool and prints what came back.
@@ -55,7 +56,8 @@ fn arguments(given: &str) -> Result<String, Failure> {
     toolgate_wire::door::scan(text.trim().as_bytes(), &limits)
         .map_err(|error| Failure::usage(format!("the arguments are no usable JSON: {error}")))?;
     if !text.trim_start().starts_with('{') {
-        return Err(Failure::usage("the arguments must be a JSON object").hint("for example --json '{\"path\":\".\"}'"));
+        return Err(Failure::usage("the arguments must be a JSON object")
+            .hint("for example --json '{\"path\":\".\"}'"));
     }
     Ok(text.trim().to_owned())
 }
@@ -65,47 +67,47 @@ fn print(outcome: &Outcome, format: &str) -> Result<(), Failure> {
     let result = match outcome {
         Outcome::Result(result) => result,
         Outcome::Error(error) => {
-            return Err(Failure::failed(format!("the call failed with error {}: {}", error.code, error.message)));
+            return Err(Failure::failed(format!(
+                "the call failed with error {}: {}",
+                error.code, error.message
+            )));
         }
     };
     let value: Value = serde_json::from_str(result.get()).unwrap_or_default();
     let refused = value.pointer("/_meta/toolgate~1error/code").and_then(Value::as_str);
     if format == "json" {
         output::raw_line(result.get())?;
-    } else if value["isError"] != true {
+    } else if at(&value, "isError") != true {
         print_content(&value)?;
     }
-    let text = || texts(&value).join("\n");
+    let text = || content_texts(&value).join("\n");
     match refused {
         Some("denied" | "approval_required" | "too_many_asks" | "result_denied") => {
             Err(Failure::new(Code::Denied, text()))
         }
         Some("authentication_required") => Err(Failure::new(Code::Authentication, text())),
         Some(_) => Err(Failure::failed(text())),
-        None if value["isError"] == true => Err(Failure::failed(format!("the tool reports an error: {}", text()))),
+        None if at(&value, "isError") == true => {
+            Err(Failure::failed(format!("the tool reports an error: {}", text())))
+        }
         None => Ok(()),
     }
 }
 
-fn texts(value: &Value) -> Vec<String> {
-    let blocks = value["content"].as_array().into_iter().flatten();
-    blocks.filter_map(|block| block["text"].as_str()).map(str::to_owned).collect()
-}
-
 fn print_content(value: &Value) -> Result<(), Failure> {
-    let blocks = value["content"].as_array().cloned().unwrap_or_default();
+    let blocks = at(value, "content").as_array().cloned().unwrap_or_default();
     for block in &blocks {
-        match block["text"].as_str() {
+        match at(block, "text").as_str() {
             Some(text) => output::line(text)?,
             None => output::line(&format!(
                 "[{} {}]",
-                block["type"].as_str().unwrap_or("content"),
-                block["mimeType"].as_str().or(block["uri"].as_str()).unwrap_or_default()
+                at(block, "type").as_str().unwrap_or("content"),
+                at(block, "mimeType").as_str().or(at(block, "uri").as_str()).unwrap_or_default()
             ))?,
         }
     }
-    if blocks.is_empty() && !value["structuredContent"].is_null() {
-        output::json(&value["structuredContent"])?;
+    if blocks.is_empty() && !at(value, "structuredContent").is_null() {
+        output::json(at(value, "structuredContent"))?;
     }
     Ok(())
 }
@@ -125,7 +127,10 @@ pub(crate) async fn explain(explicit: Option<&Path>, args: McpExplain) -> Result
 }
 
 fn print_explanation(explained: &Explanation) -> Result<(), Failure> {
-    output::line(&format!("{}.{} for persona {}: {}", explained.server, explained.tool, explained.persona, explained.call))?;
+    output::line(&format!(
+        "{}.{} for persona {}: {}",
+        explained.server, explained.tool, explained.persona, explained.call
+    ))?;
     output::line(&format!("  reason      {}", explained.reason))?;
     output::line(&format!("  listed      {}", explained.list))?;
     output::line(&format!("  exposed as  {}", explained.exposed))?;
@@ -137,7 +142,8 @@ fn print_explanation(explained: &Explanation) -> Result<(), Failure> {
         .policies
         .iter()
         .map(|said| {
-            let name = if said.fallback { format!("{} (fallback)", said.plugin) } else { said.plugin.clone() };
+            let name =
+                if said.fallback { format!("{} (fallback)", said.plugin) } else { said.plugin.clone() };
             vec![name, said.decision.to_owned(), said.digest.chars().take(19).collect(), said.reason.clone()]
         })
         .collect();

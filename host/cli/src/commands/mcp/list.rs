@@ -10,6 +10,7 @@ use toolgate_gateway::{ServerState, ServerStatus, Target};
 use crate::args::{McpList, McpName, McpStatus, McpTools};
 use crate::context;
 use crate::exit::Failure;
+use crate::json::{at, text};
 use crate::output;
 
 /// Lists the configured servers without connecting, or shows one tool.
@@ -19,7 +20,7 @@ pub(crate) async fn list(explicit: Option<&Path>, args: McpList) -> Result<(), F
     }
     let config = context::config(explicit)?;
     if args.json {
-        return output::json(&toolgate_config::masked(&config)["servers"]);
+        return output::json(at(&toolgate_config::masked(&config), "servers"));
     }
     if config.servers.is_empty() {
         return output::line("no servers yet; add one with `toolgate mcp add NAME -- COMMAND`");
@@ -39,7 +40,13 @@ pub(crate) async fn list(explicit: Option<&Path>, args: McpList) -> Result<(), F
                 Origin::Managed(_) => "mcp add",
             };
             let enabled = if server.enabled { "yes" } else { "no" };
-            vec![server.name.clone(), server.transport.name().to_owned(), enabled.to_owned(), origin.to_owned(), target]
+            vec![
+                server.name.clone(),
+                server.transport.name().to_owned(),
+                enabled.to_owned(),
+                origin.to_owned(),
+                target,
+            ]
         })
         .collect();
     output::table(&["NAME", "TRANSPORT", "ENABLED", "FROM", "TARGET"], &rows)
@@ -48,7 +55,7 @@ pub(crate) async fn list(explicit: Option<&Path>, args: McpList) -> Result<(), F
 async fn one_tool(explicit: Option<&Path>, args: &McpList, selector: &str) -> Result<(), Failure> {
     let (gateway, caller) = super::open(explicit, &args.persona)?;
     let target = super::target(&gateway, selector);
-    let wait = args.timeout.map_or(Duration::from_secs(60), Duration::from_millis);
+    let wait = args.timeout.map_or(Duration::from_mins(1), Duration::from_millis);
     let listed = tokio::time::timeout(wait, gateway.list_tools(&caller, None)).await;
     gateway.shutdown().await;
     let page = listed
@@ -62,12 +69,13 @@ async fn one_tool(explicit: Option<&Path>, args: &McpList, selector: &str) -> Re
     };
     let found = page.tools.iter().find_map(|raw| {
         let value: Value = serde_json::from_str(raw.get()).ok()?;
-        (value["name"] == exposed.as_str()).then_some(value)
+        (text(&value, "name") == exposed).then_some(value)
     });
     let tool = found.ok_or_else(|| {
-        Failure::failed(format!("persona '{}' has no tool {selector}", args.persona)).hint("see `toolgate mcp tools`")
+        Failure::failed(format!("persona '{}' has no tool {selector}", args.persona))
+            .hint("see `toolgate mcp tools`")
     })?;
-    let shown = if args.schema { &tool["inputSchema"] } else { &tool };
+    let shown = if args.schema { at(&tool, "inputSchema") } else { &tool };
     if args.json {
         return output::json(shown);
     }
@@ -78,7 +86,7 @@ async fn one_tool(explicit: Option<&Path>, args: &McpList, selector: &str) -> Re
 pub(crate) fn get(explicit: Option<&Path>, args: &McpName) -> Result<(), Failure> {
     let config = context::config(explicit)?;
     let masked = toolgate_config::masked(&config);
-    let entry = masked["servers"].get(&args.name).ok_or_else(|| no_server(&args.name))?;
+    let entry = at(&masked, "servers").get(&args.name).ok_or_else(|| no_server(&args.name))?;
     if args.json {
         return output::json(entry);
     }
@@ -161,8 +169,8 @@ pub(crate) async fn tools(explicit: Option<&Path>, args: McpTools) -> Result<(),
         .iter()
         .map(|raw| {
             let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
-            let first_line = value["description"].as_str().unwrap_or("").lines().next().unwrap_or("");
-            let name = value["name"].as_str().unwrap_or("").to_owned();
+            let first_line = text(&value, "description").lines().next().unwrap_or("");
+            let name = text(&value, "name").to_owned();
             vec![name, first_line.chars().take(80).collect()]
         })
         .collect();

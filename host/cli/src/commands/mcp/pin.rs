@@ -64,8 +64,11 @@ pub(crate) async fn diff(explicit: Option<&Path>, args: McpName) -> Result<(), F
     if drifts.is_empty() {
         return Ok(());
     }
-    Err(Failure::new(Code::Integrity, format!("{} definitions of {} are not the approved ones", drifts.len(), args.name))
-        .hint(format!("read the difference, then approve it with `toolgate mcp pin {} --accept`", args.name)))
+    Err(Failure::new(
+        Code::Integrity,
+        format!("{} definitions of {} are not the approved ones", drifts.len(), args.name),
+    )
+    .hint(format!("read the difference, then approve it with `toolgate mcp pin {} --accept`", args.name)))
 }
 
 fn print_drift(drift: &Drift) -> Result<(), Failure> {

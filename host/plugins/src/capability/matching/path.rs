@@ -15,7 +15,10 @@ impl Roots {
         list.iter()
             .map(|root| {
                 if !root.starts_with('/') || root.contains('\0') {
-                    return Err(format!("`{}` is no absolute directory", toolgate_base::display::escape(root)));
+                    return Err(format!(
+                        "`{}` is no absolute directory",
+                        toolgate_base::display::escape(root)
+                    ));
                 }
                 Ok(normal(&[], root))
             })

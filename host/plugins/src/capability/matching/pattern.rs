@@ -41,7 +41,9 @@ impl Pattern {
         match self {
             Self::Exact(text) => text == value,
             Self::Parts { prefix, middle, suffix } => {
-                let Some(mut rest) = value.strip_prefix(prefix.as_str()).and_then(|rest| rest.strip_suffix(suffix.as_str())) else {
+                let Some(mut rest) =
+                    value.strip_prefix(prefix.as_str()).and_then(|rest| rest.strip_suffix(suffix.as_str()))
+                else {
                     return false;
                 };
                 for part in middle {

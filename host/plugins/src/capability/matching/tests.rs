@@ -1,7 +1,9 @@
 use super::*;
 
 fn settings() -> Document {
-    Document::new(r#"{"names":["exact","a*","*z","x*y*z","*","*"],"roots":["/data","/home/me/./work/"],"bad":["rel"],"no":7}"#)
+    Document::new(
+        r#"{"names":["exact","a*","*z","x*y*z","*","*"],"roots":["/data","/home/me/./work/"],"bad":["rel"],"no":7}"#,
+    )
 }
 
 fn first(list: &[&str], value: &str) -> Option<u32> {
@@ -31,7 +33,16 @@ fn paths_are_resolved_before_they_are_compared() {
     assert_eq!(at("notes.txt"), Some("/data/notes.txt".to_owned()));
     assert_eq!(at(""), Some("/data".to_owned()));
     assert_eq!(at("/home/me/work/x"), Some("/home/me/work/x".to_owned()));
-    for outside in ["/data/../etc/passwd", "../etc/passwd", "/data-old/x", "/", "/etc", "/data/\0", "/home/me", "a/../../data2"] {
+    for outside in [
+        "/data/../etc/passwd",
+        "../etc/passwd",
+        "/data-old/x",
+        "/",
+        "/etc",
+        "/data/\0",
+        "/home/me",
+        "a/../../data2",
+    ] {
         assert_eq!(at(outside), None, "{outside:?}");
     }
     assert_eq!(at("../data/x"), Some("/data/x".to_owned()));
@@ -53,7 +64,10 @@ fn lists_are_compiled_once_for_each_pointer() {
     assert_eq!(times, 1);
     assert!(compiled.get(&settings(), "/no", |list| Ok(Patterns::compile(list))).is_err());
     assert!(compiled.get(&settings(), "names", |list| Ok(Patterns::compile(list))).is_err());
-    assert_eq!(compiled.get(&settings(), "/absent", |list| Ok(Patterns::compile(list))).unwrap().first("x"), None);
+    assert_eq!(
+        compiled.get(&settings(), "/absent", |list| Ok(Patterns::compile(list))).unwrap().first("x"),
+        None
+    );
     for number in 0..200 {
         let _ = compiled.get(&settings(), &format!("/{number}"), |list| Ok(Patterns::compile(list)));
     }
@@ -69,8 +83,10 @@ fn labels_cover_as_the_rest_of_toolgate_says() {
 
 #[test]
 fn hidden_text_is_found_in_strings_and_names_se_01() {
-    let found = hidden::findings("{\"a\":[\"clean\",\"z\\u200bw\"],\"b\u{202e}\":1,\"t\":\"\u{e0068}\u{e0069}\"}");
-    let places: Vec<_> = found.iter().map(|finding| (finding.pointer.as_str(), finding.kind.as_str())).collect();
+    let found =
+        hidden::findings("{\"a\":[\"clean\",\"z\\u200bw\"],\"b\u{202e}\":1,\"t\":\"\u{e0068}\u{e0069}\"}");
+    let places: Vec<_> =
+        found.iter().map(|finding| (finding.pointer.as_str(), finding.kind.as_str())).collect();
     assert_eq!(places, [("/a/1", "zero-width"), ("/b\u{202e}", "bidi"), ("/t", "tag")]);
     assert_eq!(found.first().map(|finding| finding.code_points.clone()), Some(vec!["U+200B".to_owned()]));
     assert_eq!(found.get(2).and_then(|finding| finding.decoded.clone()).as_deref(), Some("hi"));

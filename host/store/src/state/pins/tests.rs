@@ -17,7 +17,7 @@ fn pin(name: &str) -> PinnedDefinition {
 fn pinned() -> Bench {
     let bench = Bench::new();
     let pins = vec![pin("write"), pin("read")];
-    bench.store().write_pins(&digest("github"), "github", "2025-11-25", pins).unwrap();
+    bench.store().write_pins(&digest("github"), "github", "2025-11-25", &pins).unwrap();
     bench
 }
 
@@ -44,7 +44,7 @@ fn pins_come_back_sorted_with_revision_and_protocol() {
 #[test]
 fn accepting_again_replaces_the_pins() {
     let mut bench = pinned();
-    bench.store().write_pins(&digest("github"), "github", "2026-07-28", vec![pin("read")]).unwrap();
+    bench.store().write_pins(&digest("github"), "github", "2026-07-28", &[pin("read")]).unwrap();
     bench.open();
     let pins = bench.store().pins_of(&digest("github")).unwrap().unwrap();
     assert_eq!((pins.definitions.len(), pins.known.revision), (1, 2));
@@ -103,7 +103,7 @@ fn a_deleted_state_leaves_its_servers_known() {
         assert_eq!(known.len(), 1, "another identity under this name is no first use either");
         assert_eq!(known[0].server, "github");
         // The explicit way back.
-        bench.store().write_pins(&digest("github"), "github", "2025-11-25", vec![pin("read")]).unwrap();
+        bench.store().write_pins(&digest("github"), "github", "2025-11-25", &[pin("read")]).unwrap();
         assert!(bench.store().pins_of(&digest("github")).unwrap().is_some());
         assert_eq!(bench.store().known_servers().unwrap().len(), 1);
     }
@@ -116,7 +116,7 @@ fn an_older_copy_of_the_state_is_noticed() {
     let path = bench.path().join(STATE_DB);
     let old = fs::read(&path).unwrap();
     bench.open();
-    bench.store().write_pins(&digest("github"), "github", "2025-11-25", vec![pin("read")]).unwrap();
+    bench.store().write_pins(&digest("github"), "github", "2025-11-25", &[pin("read")]).unwrap();
     bench.close();
     fs::write(&path, old).unwrap();
     bench.open();
@@ -155,7 +155,7 @@ fn two_processes_pin_different_servers_at_once() {
             scope.spawn(move || {
                 for round in 0..5 {
                     let pins = vec![pin(&format!("tool{round}"))];
-                    store.write_pins(&digest(name), name, "2025-11-25", pins).unwrap();
+                    store.write_pins(&digest(name), name, "2025-11-25", &pins).unwrap();
                 }
             });
         }
