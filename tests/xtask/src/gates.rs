@@ -21,16 +21,44 @@ struct Gate {
 
 const GATES: &[Gate] = &[
     Gate {
+        name: "door",
+        file: "host/downstream/src/inbound.rs",
+        call: "let text = door::scan(bytes, limits).map_err(|error| {",
+        without: "let text = std::str::from_utf8(bytes).or_else(|_| door::scan(bytes, limits)).map_err(|error| {",
+        test: "gate_door",
+    },
+    Gate {
+        name: "caller",
+        file: "host/downstream/src/http/admit.rs",
+        call: "Ok(None) => return Err(answer::unauthorized(true).into()),\n        Err(error) => {\n            tracing::error!(%error, \"a request is refused because its token cannot be checked\");",
+        without: "Ok(None) => crate::Credential::new(\"token:none\", \"default\"),\n        Err(error) => {\n            tracing::error!(%error, \"a request is refused because its token cannot be checked\");",
+        test: "gate_caller",
+    },
+    Gate {
+        name: "import",
+        file: "host/plugins/src/inspect.rs",
+        call: "    check_imports(&found, release)?;\n",
+        without: "",
+        test: "gate_import_an_undeclared",
+    },
+    Gate {
+        name: "limit",
+        file: "host/plugins/src/guest.rs",
+        call: "Verdict::Interrupt => UpdateDeadline::Interrupt,",
+        without: "Verdict::Interrupt => UpdateDeadline::Continue(1),",
+        test: "gate_limit",
+    },
+    Gate {
         name: "binding",
         file: "host/gateway/src/decide.rs",
-        call: "Self { bound: !narrowed_away && servers.iter().any(|name| name == server) }",
-        without: "Self { bound: !narrowed_away || servers.is_empty() }",
+        call: "bound: !narrowed_away && servers.iter().any(|name| name == server)",
+        without: "bound: !narrowed_away || servers.is_empty()",
         test: "gate_binding",
     },
     Gate {
         name: "decide",
         file: "host/gateway/src/call.rs",
-        call: "Ruling::Deny => Err(self.denied(&verdict)),",
+        call: "Ruling::Deny => Err(self.denied(&verdict).await),",
         without: "Ruling::Deny => Ok(()),",
         test: "cap_023",
     },
@@ -58,8 +86,8 @@ const GATES: &[Gate] = &[
     Gate {
         name: "result",
         file: "host/gateway/src/call.rs",
-        call: "match self.judged_result(&result) {",
-        without: "match self.judged_result(&result).map(|_| None) {",
+        call: "match self.judged_result(&result).await {",
+        without: "match self.judged_result(&result).await.map(|_| None) {",
         test: "gate_result",
     },
     Gate {
