@@ -56,7 +56,7 @@ const NOT_RUN: &[NotRun] = &[
 const MUST_BE_LISTED: [&str; 5] = ["cargo ", "npx ", "curl ", "toolgate serve", "toolgate audit tail -f"];
 
 /// The longest that one line may take.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_mins(1);
 
 #[test]
 fn every_command_configuration_and_output_of_the_documents_is_true() {
@@ -69,7 +69,9 @@ fn every_command_configuration_and_output_of_the_documents_is_true() {
         for run in runs {
             let (found, listed) = run.join().unwrap();
             wrong.extend(found);
-            listed.into_iter().for_each(|index| used[index] = true);
+            for index in listed {
+                used[index] = true;
+            }
         }
         wrong
     });
@@ -259,7 +261,7 @@ impl Reader {
             .lines
             .first()
             .and_then(|line| line.strip_prefix("# "))
-            .filter(|name| name.ends_with(".yaml"));
+            .filter(|name| Path::new(name).extension().is_some_and(|end| end == "yaml"));
         let name = named.map_or_else(|| format!("line-{}.yaml", block.line), str::to_owned);
         let file = self.sandbox.write(&format!("work/{name}"), block.lines.join("\n"));
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
