@@ -41,6 +41,9 @@ pub(crate) enum Command {
     /// The configuration: check, show, trust.
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// The values that `${NAME}` in the configuration stands for.
+    #[command(subcommand)]
+    Secret(SecretCommand),
     /// Tokens with which agents reach the HTTP endpoint.
     #[command(subcommand)]
     Token(Token),
@@ -72,7 +75,7 @@ pub(crate) struct Json {
 
 #[derive(Debug, Args)]
 pub(crate) struct Quickstart {
-    /// Where to work; a new directory below the system's temporary directory by default.
+    /// Where to work; `~/.local/state/toolgate/quickstart` by default.
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
     /// Print the steps as JSON.
@@ -382,4 +385,20 @@ pub(crate) enum Approvals {
 pub(crate) struct ApprovalsGrant {
     /// The ask, as ask_ with 16 digits.
     pub(crate) ask: String,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SecretCommand {
+    /// Set a secret; its value is read from standard input.
+    Set(SecretName),
+    /// List the names that are set.
+    List(Json),
+    /// Remove a secret.
+    Clear(SecretName),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SecretName {
+    /// The name, as in `${NAME}`.
+    pub(crate) name: String,
 }

@@ -13,8 +13,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolgate_config::{AdapterUse, Bundle, Config, Load, TrustRule};
-use toolgate_plugins::{Adapter, Admission, DecisionSet, LoadError, Plugin, PluginHost, PluginSet, Policy};
-use toolgate_signing::{PublicKey, Threshold, VerifiedRelease, VerifyError, verify_release};
+use toolgate_plugins::{
+    Adapter, Admission, DecisionSet, LoadError, Plugin, PluginHost, PluginSet, Policy, Whose,
+};
+use toolgate_signing::{Kind, PublicKey, Threshold, VerifiedRelease, VerifyError, verify_release};
 use toolgate_store::{AuditRow, Store};
 
 use crate::bundle;
@@ -56,15 +58,15 @@ pub enum Refusal {
         found: String,
     },
     /// It is signed and does not fit the host or the grant.
-    #[error("plugin {plugin} is refused: {source}")]
+    #[error("{source}")]
     Unloadable {
-        /// The plugin as configured.
-        plugin: String,
         /// What did not fit.
         source: Box<LoadError>,
     },
     /// Nothing of that name is in the bundle, and no directory was given.
-    #[error("plugin {plugin} is not in the bundle; give its directory as plugins.load[].plugin: ./DIR")]
+    #[error(
+        "plugin {plugin} is neither in the bundle nor in a directory of plugins.load; add {{ plugin: ./DIR }} there"
+    )]
     Unknown {
         /// The plugin as configured.
         plugin: String,
@@ -83,7 +85,11 @@ impl Refusal {
     /// Whether something is not what was signed or named (exit code 5), as opposed to an entry that
     /// cannot be used.
     pub fn is_integrity(&self) -> bool {
-        !matches!(self, Self::Unknown { .. } | Self::Entry { .. })
+        match self {
+            Self::Unverified { .. } | Self::Mismatch { .. } => true,
+            Self::Unloadable { source } => source.kind.whose() != Whose::OperatorDenied,
+            Self::Unreadable { .. } | Self::Unknown { .. } | Self::Entry { .. } => false,
+        }
     }
 }
 
@@ -162,12 +168,12 @@ pub fn assemble(host: &Arc<PluginHost>, config: &Config, store: &Store) -> Resul
     let mut policies = Vec::new();
     let mut fallbacks = Vec::new();
     for wanted in wanted(config)? {
-        match loader.noted(&wanted, loader.load(&wanted))? {
-            Plugin::Policy(policy) if is_fallback(config, &policy) => fallbacks.push(policy),
-            Plugin::Policy(policy) => policies.push(policy),
-            // Adapters are loaded once for each server, with that server's settings; an installer
-            // judges nothing.
-            Plugin::Adapter(_) | Plugin::Installer(_) => {}
+        // An adapter is loaded once for each server, with that server's settings.
+        if loader.noted(&wanted, loader.verified(&wanted))?.release().kind != Kind::Policy {
+            continue;
+        }
+        if let Plugin::Policy(policy) = loader.noted(&wanted, loader.load(&wanted))? {
+            if is_fallback(config, &policy) { fallbacks.push(policy) } else { policies.push(policy) }
         }
     }
     let mut plugins = PluginSet::new(policies, fallbacks);
@@ -243,45 +249,36 @@ struct Loader<'a> {
 }
 
 impl Loader<'_> {
-    fn load(&self, wanted: &Wanted) -> Result<(VerifiedRelease, Plugin), Refusal> {
+    /// Signature, name and version; nothing of the component is parsed.
+    fn verified(&self, wanted: &Wanted) -> Result<VerifiedRelease, Refusal> {
         let release = wanted.files.verify(&self.config.plugins.trust)?;
         let stated = release.release();
         let named = wanted.name.as_ref().is_none_or(|name| *name == stated.name);
         let fits = wanted.version.as_ref().is_none_or(|range| range.matches(&stated.version));
-        if !named || !fits {
-            let found = format!("{} {}", stated.name, stated.version);
-            return Err(Refusal::Mismatch { plugin: wanted.files.plugin.clone(), found });
+        if named && fits {
+            return Ok(release);
         }
-        let plugin =
-            self.host.load(&wanted.files.component, &release, &wanted.admission).map_err(|source| {
-                Refusal::Unloadable { plugin: wanted.files.plugin.clone(), source: Box::new(source) }
-            })?;
-        Ok((release, plugin))
+        let found = format!("{} {}", stated.name, stated.version);
+        Err(Refusal::Mismatch { plugin: wanted.files.plugin.clone(), found })
     }
 
-    /// Both outcomes are audited.
-    fn noted(
-        &self,
-        wanted: &Wanted,
-        loaded: Result<(VerifiedRelease, Plugin), Refusal>,
-    ) -> Result<Plugin, Refusal> {
-        match loaded {
-            Ok((release, plugin)) => {
-                let stated = release.release();
-                let version = stated.version.to_string();
-                self.store.append_detached(AuditRow::plugin_loaded(
-                    &stated.name,
-                    &version,
-                    &release.component(),
-                ));
-                Ok(plugin)
-            }
-            Err(refusal) => {
-                self.store
-                    .append_detached(AuditRow::plugin_refused(&wanted.files.plugin, &refusal.to_string()));
-                Err(refusal)
-            }
-        }
+    fn load(&self, wanted: &Wanted) -> Result<Plugin, Refusal> {
+        let release = self.verified(wanted)?;
+        let plugin = self
+            .host
+            .load(&wanted.files.component, &release, &wanted.admission)
+            .map_err(|source| Refusal::Unloadable { source: Box::new(source) })?;
+        let stated = release.release();
+        let version = stated.version.to_string();
+        self.store.append_detached(AuditRow::plugin_loaded(&stated.name, &version, &release.component()));
+        Ok(plugin)
+    }
+
+    /// A refusal is audited, whatever was refused.
+    fn noted<T>(&self, wanted: &Wanted, outcome: Result<T, Refusal>) -> Result<T, Refusal> {
+        outcome.inspect_err(|refusal| {
+            self.store.append_detached(AuditRow::plugin_refused(&wanted.files.plugin, &refusal.to_string()));
+        })
     }
 
     /// Gives each server its adapter; those that could not be loaded are returned.
@@ -303,18 +300,10 @@ impl Loader<'_> {
     }
 
     fn adapter(&self, used: &AdapterUse) -> Result<Adapter, Refusal> {
-        let entry = self.config.plugins.load.iter().find(|entry| entry.plugin == used.plugin);
-        let files = match (entry.and_then(|entry| entry.dir.as_ref()), self.config.plugins.bundle) {
-            (Some(dir), _) => PluginFiles::read(dir)?,
-            (None, Bundle::Default) => {
-                bundle::find(&used.plugin).ok_or_else(|| Refusal::Unknown { plugin: used.plugin.clone() })?
-            }
-            (None, Bundle::None) => return Err(Refusal::Unknown { plugin: used.plugin.clone() }),
-        };
         let wanted = Wanted {
-            files,
+            files: self.adapter_files(used)?,
             admission: Admission { settings: used.settings_json.clone(), ..Admission::default() },
-            name: entry.is_none().then(|| used.plugin.clone()),
+            name: Some(used.plugin.clone()),
             version: None,
         };
         match self.noted(&wanted, self.load(&wanted))? {
@@ -323,6 +312,18 @@ impl Loader<'_> {
                 Err(Refusal::Entry { plugin: used.plugin.clone(), reason: "it is no adapter".to_owned() })
             }
         }
+    }
+
+    /// A directory of `plugins.load` whose release has that name, else the bundle.
+    fn adapter_files(&self, used: &AdapterUse) -> Result<PluginFiles, Refusal> {
+        for dir in self.config.plugins.load.iter().filter_map(|entry| entry.dir.as_ref()) {
+            let files = PluginFiles::read(dir)?;
+            if files.verify(&self.config.plugins.trust)?.release().name == used.plugin {
+                return Ok(files);
+            }
+        }
+        let bundled = (self.config.plugins.bundle == Bundle::Default).then(|| bundle::find(&used.plugin));
+        bundled.flatten().ok_or_else(|| Refusal::Unknown { plugin: used.plugin.clone() })
     }
 }
 

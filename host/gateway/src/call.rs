@@ -97,7 +97,7 @@ struct Path<'a> {
 
 impl Path<'_> {
     async fn run(mut self, call: Call) -> Result<Outcome, Stop> {
-        let arguments = self.adapted_arguments(&call.params)?;
+        let arguments = self.adapted_arguments(&call.params).await?;
         for review in 0.. {
             self.judge(&arguments).await?;
             if self.still_stands() {
@@ -120,26 +120,37 @@ impl Path<'_> {
         Ok(self.received(outcome).await)
     }
 
-    /// Step 4: from here on the adapted document is the call.
-    fn adapted_arguments(&self, params: &RawValue) -> Result<Document, Stop> {
+    /// Step 4: from here on the adapted document is the call. A refusal of the adapter's is audited
+    /// like one of a policy's.
+    async fn adapted_arguments(&self, params: &RawValue) -> Result<Document, Stop> {
         let given = edit::get(params.get(), "/arguments").unwrap_or("{}");
         // PR-09: a client that sends no arguments means no arguments, not null.
         let given = if given == "null" { "{}" } else { given };
         if !given.starts_with('{') {
             return Err(Stop(Outcome::Error(reply::invalid_params("arguments must be a JSON object"))));
         }
-        let document = Document::new(given);
-        let Some(adapter) = self.adapter()? else { return Ok(document) };
+        match self.ask_adapter(Document::new(given)) {
+            Ok(arguments) => Ok(arguments),
+            Err(reason) => {
+                let by = self.handle.server.adapter.as_ref().map(|used| used.plugin.as_str());
+                self.gateway.note_refusal(AuditRow::denied(&self.call, "adapter", by, &reason)).await;
+                Err(self.refuse(ErrorCode::Adapter, &reason))
+            }
+        }
+    }
+
+    /// The arguments after the adapter, or why it refuses them.
+    fn ask_adapter(&self, document: Document) -> Result<Document, String> {
+        let adapter = self.gateway.adapter_of(&self.handle.server).map_err(|error| error.to_string())?;
+        let Some(adapter) = adapter else { return Ok(document) };
         let facts = self.facts(Some(document.clone()));
-        match adapter.arguments(&facts) {
-            Ok(Change::Unchanged) => Ok(document),
-            Ok(Change::Fail(text)) => Err(self.refuse(ErrorCode::Adapter, &text)),
-            Ok(change) => match redact::changed(document.text(), &change) {
-                Ok(Some(text)) if text.trim_start().starts_with('{') => Ok(Document::new(text)),
-                Ok(_) => Err(self.refuse(ErrorCode::Adapter, "the adapter's arguments are no JSON object")),
-                Err(error) => Err(self.refuse(ErrorCode::Adapter, &error.to_string())),
+        match adapter.arguments(&facts).map_err(|fault| fault.to_string())? {
+            Change::Unchanged => Ok(document),
+            Change::Fail(text) => Err(text),
+            change => match redact::changed(document.text(), &change).map_err(|error| error.to_string())? {
+                Some(text) if text.trim_start().starts_with('{') => Ok(Document::new(text)),
+                _ => Err("the adapter's arguments are no JSON object".to_owned()),
             },
-            Err(fault) => Err(self.refuse(ErrorCode::Adapter, &fault.to_string())),
         }
     }
 

@@ -138,7 +138,7 @@ impl Gateway {
 
     /// What the operator approved of a server, as a surface; none where nothing is approved.
     pub(crate) fn approved_surface(&self, server: &Server) -> Option<Arc<Surface>> {
-        let approved = Approved::of(&self.store, server);
+        let approved = self.approved(server);
         let Approved::Definitions(pinned) = &approved else { return None };
         let raw = pinned
             .iter()

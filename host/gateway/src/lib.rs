@@ -155,6 +155,11 @@ impl Gateway {
         self.store.flush().await;
     }
 
+    /// What is approved of a server now.
+    fn approved(&self, server: &Server) -> Approved {
+        Approved::of(&self.store, server, self.config.pins.first_use)
+    }
+
     fn identity_text(&self, server: &Server) -> String {
         self.identities.get(&server.name).cloned().unwrap_or_default()
     }

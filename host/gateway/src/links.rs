@@ -244,7 +244,7 @@ impl Gateway {
         }
         let permit = self.permit(caller, server)?;
         let before = self.approved_surface(server);
-        let spec = spec::of(server, &self.child_program)
+        let spec = spec::of(server, &self.config.data_dir, &self.child_program)
             .map_err(|reason| OpenError::Unusable(format!("server '{}': {reason}", server.name)))?;
         link.with_health(|health| health.start(Instant::now()))
             .map_err(|reason| OpenError::Waiting { server: server.name.clone(), reason })?;
@@ -299,9 +299,9 @@ impl Gateway {
 
     /// Lists the tools, compares them with what is approved and pins them where first use may.
     async fn first_listing(&self, server: &Server, connection: &Connection) -> Result<Surface, String> {
-        let approved = Approved::of(&self.store, server);
+        let approved = self.approved(server);
         let surface = self.listing(server, connection, &approved).await?;
-        if !pin::pins_at_first_use(self.config.pins.first_use, &approved) {
+        if !pin::pins_at_first_use(&approved) {
             return Ok(surface);
         }
         pin::accept(&self.store, server, connection.protocol_version(), &surface)
@@ -312,7 +312,7 @@ impl Gateway {
 
     /// The same definitions, compared with the pins just made; nothing is asked twice.
     fn listing_again(&self, server: &Server, surface: &Surface) -> Result<Surface, String> {
-        let approved = Approved::of(&self.store, server);
+        let approved = self.approved(server);
         if let Approved::Unreadable(reason) = &approved {
             return Err(format!("the pins just written cannot be read: {reason}"));
         }
@@ -358,7 +358,7 @@ async fn follow(
         match event {
             Event::ToolsChanged => {
                 gateway.note_list_changed(&server);
-                let approved = Approved::of(&gateway.store, &server);
+                let approved = gateway.approved(&server);
                 match gateway.listing(&server, &live.connection, &approved).await {
                     Ok(surface) if surface.shows_the_same(&live.surface.load()) => {}
                     Ok(surface) => {

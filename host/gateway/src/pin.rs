@@ -25,6 +25,8 @@ const TOOL: &str = "tool";
 pub enum Approved {
     /// Nothing yet, and nothing ever was.
     Nothing,
+    /// Nothing yet, and the operator wants to see it first (`pins.first_use: review`).
+    Unreviewed,
     /// These definitions.
     Definitions(Definitions),
     /// The server's command line or URL is not the one that was pinned under this name.
@@ -61,12 +63,13 @@ impl Definitions {
 
 impl Approved {
     /// Reads what is approved of a server.
-    pub(crate) fn of(store: &Store, server: &Server) -> Self {
+    pub(crate) fn of(store: &Store, server: &Server, first_use: FirstUse) -> Self {
         match store.pins_of(&server.identity()) {
             Ok(Some(pins)) => Self::Definitions(Definitions::of_tools(pins.definitions)),
             // No pins under this identity: a first use only if the name was never pinned either.
             Ok(None) => match store.known_servers() {
                 Ok(known) if known.iter().any(|known| known.server == server.name) => Self::OtherIdentity,
+                Ok(_) if first_use == FirstUse::Review => Self::Unreviewed,
                 Ok(_) => Self::Nothing,
                 Err(error) => Self::Unreadable(error.to_string()),
             },
@@ -78,7 +81,7 @@ impl Approved {
     pub(crate) fn state_of(&self, name: &str, digest: &Digest) -> PinState {
         match self {
             Self::Nothing => PinState::Unpinned,
-            Self::OtherIdentity => PinState::Unknown,
+            Self::Unreviewed | Self::OtherIdentity => PinState::Unknown,
             Self::Unreadable(_) => PinState::Unreadable,
             Self::Definitions(pinned) => match pinned.get(name) {
                 Some(pin) if pin.digest == *digest => PinState::Matches,
@@ -89,9 +92,9 @@ impl Approved {
     }
 }
 
-/// Whether a server that nothing is approved of may be pinned at its first listing.
-pub(crate) fn pins_at_first_use(first_use: FirstUse, approved: &Approved) -> bool {
-    matches!(approved, Approved::Nothing) && first_use == FirstUse::Pin
+/// Whether a server that nothing is approved of is pinned at its first listing.
+pub(crate) fn pins_at_first_use(approved: &Approved) -> bool {
+    matches!(approved, Approved::Nothing)
 }
 
 /// Makes what the server shows now its approved surface.
@@ -146,9 +149,9 @@ impl Gateway {
     /// How the surface that a server shows now differs from the approved one, sorted by tool.
     pub async fn diff(self: &Arc<Self>, caller: &Caller, server: &str) -> Result<Vec<Drift>, String> {
         let (server, live) = self.connected(caller, server).await?;
-        let approved = match Approved::of(&self.store, &server) {
+        let approved = match self.approved(&server) {
             Approved::Definitions(definitions) => definitions,
-            Approved::Nothing | Approved::OtherIdentity => Definitions::default(),
+            Approved::Nothing | Approved::Unreviewed | Approved::OtherIdentity => Definitions::default(),
             Approved::Unreadable(reason) => return Err(format!("the pins cannot be read: {reason}")),
         };
         Ok(drifts(&approved, &live.surface.load()))
@@ -161,7 +164,7 @@ impl Gateway {
         accept(&self.store, &server, live.connection.protocol_version(), &surface)
             .map_err(|error| format!("the surface of '{}' could not be pinned: {error}", server.name))?;
         self.note_pinned(&server, &surface);
-        let approved = Approved::of(&self.store, &server);
+        let approved = self.approved(&server);
         live.surface.store(Arc::new(surface.compared_with(&approved)));
         self.tools_changed();
         Ok(surface.tools.len())

@@ -1,12 +1,15 @@
 //! From the configuration's words to the connection's: one place where secrets are handed on.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toolgate_config::{Protocol, Server, Transport};
 use toolgate_upstream::{ClientInfo, Limits, ProtocolChoice, ServerSpec, Timeouts, TransportSpec};
 
 /// What a connection needs to know of a server. An entry that cannot be used gives the reason.
-pub(crate) fn of(server: &Server, child_program: &Path) -> Result<ServerSpec, String> {
+///
+/// A child without a `cwd` of its own starts in a private, empty directory: clients start Toolgate
+/// inside repositories that somebody else wrote, and a package runner would read their settings.
+pub(crate) fn of(server: &Server, data_dir: &Path, child_program: &Path) -> Result<ServerSpec, String> {
     if let Some(missing) = server.missing_env.first() {
         return Err(format!(
             "missing credential: the variable {missing} that its entry names is not set. \
@@ -18,7 +21,10 @@ pub(crate) fn of(server: &Server, child_program: &Path) -> Result<ServerSpec, St
             program: command.clone(),
             args: args.clone(),
             env: env.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
-            cwd: cwd.clone(),
+            cwd: Some(match cwd {
+                Some(cwd) => cwd.clone(),
+                None => private_dir(data_dir, &server.name)?,
+            }),
         },
         Transport::StreamableHttp { url, headers } => {
             TransportSpec::Http { url: url.clone(), headers: headers.clone() }
@@ -44,4 +50,12 @@ pub(crate) fn of(server: &Server, child_program: &Path) -> Result<ServerSpec, St
         child_program: child_program.to_owned(),
         client_info: ClientInfo::new("toolgate", env!("CARGO_PKG_VERSION")),
     })
+}
+
+/// `<data_dir>/run/<server>`; server names are file names (9a).
+fn private_dir(data_dir: &Path, server: &str) -> Result<PathBuf, String> {
+    let dir = data_dir.join("run").join(server);
+    toolgate_base::files::create_private_dir(&dir)
+        .map_err(|error| format!("its working directory {} cannot be made: {error}", dir.display()))?;
+    Ok(dir)
 }

@@ -135,7 +135,7 @@ impl Gateway {
                 }
                 _ => None,
             },
-            pinned: pinned_word(&Approved::of(&self.store, server)),
+            pinned: pinned_word(&self.approved(server)),
             surface: surface.as_ref().and_then(|surface| surface.digest).map(|digest| digest.to_string()),
             tools: surface.as_ref().map_or_else(Vec::new, |surface| {
                 surface.tools.iter().map(|tool| tool_status(tool)).collect()
@@ -171,6 +171,10 @@ fn era_word(era: Era) -> &'static str {
 fn pinned_word(approved: &Approved) -> String {
     match approved {
         Approved::Nothing => "no".to_owned(),
+        Approved::Unreviewed => {
+            "not yet: read it with `toolgate mcp diff NAME`, accept it with `toolgate mcp pin NAME --accept`"
+                .to_owned()
+        }
         Approved::Definitions(_) => "yes".to_owned(),
         Approved::OtherIdentity => {
             "for another command or URL; accept the new one with `toolgate mcp pin NAME --accept`".to_owned()

@@ -42,7 +42,7 @@ pub enum LoadErrorKind {
     #[error("the component is not the one that was signed: {0}; install the plugin again")]
     Digest(#[source] VerifyError),
     /// A core module.
-    #[error("this is a core WebAssembly module, not a component; wrap it with `toolgate plugin build`")]
+    #[error("this is a core WebAssembly module, not a component; wrap it into a component first")]
     CoreModule,
     /// Compiled native code.
     #[error(

@@ -98,14 +98,14 @@ fn every_test_that_the_threat_model_names_exists() {
     assert!(names.len() > 30, "{names:?}");
     for name in names {
         let parts: Vec<&str> = name.split("::").collect();
-        let [place, module, test] = parts[..] else { panic!("{name} is not PLACE::MODULE::TEST") };
+        let [place, module, case] = parts[..] else { panic!("{name} is not PLACE::MODULE::TEST") };
         let code = match place {
             "e2e" => {
                 fs::read_to_string(root().join(format!("tests/e2e/tests/{module}.rs"))).unwrap_or_default()
             }
             _ => sources(&root().join("host").join(place)),
         };
-        assert!(code.contains(&format!("fn {test}(")), "{name} does not exist");
+        assert!(code.contains(&format!("fn {case}(")), "{name} does not exist");
     }
 }
 

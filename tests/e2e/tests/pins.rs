@@ -179,3 +179,18 @@ fn se_16_a_tool_that_takes_another_servers_name_does_not_get_its_calls() {
     }
     assert!(!sandbox.read("evil-ledger").contains("secret"));
 }
+
+#[test]
+fn with_first_use_review_nothing_is_shown_before_it_is_accepted() {
+    let sandbox = sandbox();
+    let tools = sandbox.write("tools.json", TWO);
+    sandbox.configure_fixture(&["--tools", &tools], &format!("{ALLOW}pins: {{ first_use: review }}\n"));
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    assert_eq!(client.tool_names(), Vec::<String>::new());
+    sandbox.run(&["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#]).exits(3);
+    sandbox.run(&["mcp", "pin", "fix", "--accept"]).exits(0);
+    sandbox.run(&["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#]).exits(0);
+    sandbox.write("tools.json", TWO.replace("one", "once"));
+    sandbox.run(&["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#]).exits(3);
+}

@@ -236,3 +236,38 @@ fn a_mistake_in_the_configuration_is_exit_2_with_line_and_column_and_no_neighbou
     assert!(run.stderr.contains("comand") && run.stderr.contains(":6:"), "{run:?}");
     assert!(!run.stderr.contains("sk-secret-value"), "{run:?}");
 }
+
+#[test]
+fn a_server_does_not_start_in_the_directory_that_toolgate_was_started_in() {
+    let sandbox = sandbox();
+    let told = sandbox.path("told").display().to_string();
+    sandbox.configure(&format!(
+        "servers:\n  fix:\n    command: sh\n    args: [\"-c\", \"pwd > {told}; exec {}\"]\npersonas:\n  default:\n    servers: [fix]\n{ALLOW}",
+        sandbox.fixture().display()
+    ));
+    sandbox.run(&["mcp", "status"]).exits(0);
+    let there = sandbox.read("told");
+    assert_eq!(there.trim(), sandbox.data().join("run/fix").display().to_string());
+}
+
+#[test]
+fn options_may_follow_the_url_of_a_server() {
+    let sandbox = sandbox();
+    sandbox.configure("");
+    let header = "Authorization: Bearer sk-0123456789";
+    sandbox.run(&["mcp", "add", "far", "http://127.0.0.1:9/mcp", "--header", header, "--no-probe"]).exits(0);
+    let entry = std::fs::read_to_string(sandbox.data().join("servers.d/far.yaml")).unwrap();
+    assert!(entry.contains("Authorization") && !entry.contains("sk-0123"), "{entry}");
+    sandbox.run(&["mcp", "add", "more", "http://127.0.0.1:9/mcp", "extra"]).exits(2);
+}
+
+#[test]
+fn sec_014_a_secret_is_set_from_standard_input_and_never_printed() {
+    let sandbox = sandbox();
+    sandbox.configure("");
+    sandbox.run_with(&["secret", "set", "TOKEN"], "s3cret-value\n", &[]).exits(0);
+    let list = sandbox.run(&["secret", "list"]).exits(0);
+    assert_eq!(list.stdout, "TOKEN\n");
+    sandbox.run(&["secret", "clear", "TOKEN"]).exits(0);
+    sandbox.run(&["secret", "clear", "TOKEN"]).exits(1);
+}

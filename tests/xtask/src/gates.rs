@@ -79,8 +79,8 @@ const GATES: &[Gate] = &[
     Gate {
         name: "adapter",
         file: "host/gateway/src/call.rs",
-        call: "let Some(adapter) = self.adapter()? else { return Ok(document) };",
-        without: "let Some(adapter) = self.adapter()?.filter(|_| false) else { return Ok(document) };",
+        call: "let Some(adapter) = adapter else { return Ok(document) };",
+        without: "let Some(adapter) = adapter.filter(|_| false) else { return Ok(document) };",
         test: "gate_adapter",
     },
     Gate {

@@ -99,7 +99,11 @@ fn print(row: &StoredRow, as_json: bool) -> Result<(), Failure> {
         "{} {:<22} {:<28} {} {}",
         row.created_at,
         text("event"),
-        format!("{}{}", text("server"), row.tool.as_ref().map_or(String::new(), |tool| format!(".{tool}"))),
+        format!(
+            "{}{}",
+            if text("server").is_empty() { text("plugin") } else { text("server") },
+            row.tool.as_ref().map_or(String::new(), |tool| format!(".{tool}"))
+        ),
         row.persona_id.as_deref().unwrap_or("-"),
         text("reason")
     ))

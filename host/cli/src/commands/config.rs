@@ -51,11 +51,15 @@ fn show(explicit: Option<&Path>, as_json: bool) -> Result<(), Failure> {
 async fn trust(file: Option<PathBuf>) -> Result<(), Failure> {
     let file = file.unwrap_or_else(|| PathBuf::from("toolgate.yaml"));
     let env = |name: &str| std::env::var(name).ok();
+    let file = file
+        .canonicalize()
+        .map_err(|error| Failure::usage(format!("{} cannot be read: {error}", file.display())))?;
+    let config = context::config(Some(&file))?;
     let user_dir = toolgate_config::user_config_dir(&env).ok_or_else(|| {
         Failure::usage("neither XDG_CONFIG_HOME nor HOME is set, so trust has no place to be recorded")
     })?;
     let recorded = toolgate_config::trust::record(&user_dir, &file).map_err(context::config_failure)?;
-    let store = context::store(&context::config(Some(&file))?, "cli")?;
+    let store = context::store(&config, "cli")?;
     let digest = recorded.config.parse().map_err(Failure::failed)?;
     let row = toolgate_store::AuditRow::config_trusted(&file.display().to_string(), &digest);
     store.append(row).await.map_err(context::store_failure)?;

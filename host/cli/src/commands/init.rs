@@ -20,8 +20,8 @@ personas:
   default: {}
 #    servers: [files]
 #    capabilities:
-#      allow: ["mcp.call:files/read_text_file"]
-#      require_approval: ["mcp.call:files"]
+#      allow: ["mcp.call:files/read_text_file"]         # require_approval wins where both cover a tool
+#      require_approval: ["mcp.call:files/write_file"]
 "#;
 
 /// Writes the file into the user's configuration directory.

@@ -7,6 +7,7 @@ mod doctor;
 mod init;
 mod mcp;
 mod plugin;
+mod secret;
 mod serve;
 mod token;
 
@@ -29,6 +30,7 @@ pub(crate) async fn run(cli: Cli) -> Result<(), Failure> {
         Command::Approvals(command) => approvals::run(explicit, &command),
         Command::Audit(command) => audit::run(explicit, command).await,
         Command::Config(command) => config::run(explicit, command).await,
+        Command::Secret(command) => secret::run(explicit, &command),
         Command::Token(command) => token::run(explicit, &command).await,
         Command::Doctor(args) => doctor::run(explicit, Format::json(args.json)),
         Command::Version(args) => version(Format::json(args.json)),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolgate_config::Config;
 use toolgate_gateway::assemble::{self, PluginFiles, Refusal};
 use toolgate_gateway::bundle;
-use toolgate_plugins::{Admission, DecisionSet};
+use toolgate_plugins::{Admission, DecisionSet, LoadErrorKind};
 use toolgate_signing::VerifiedRelease;
 
 use crate::args::Plugin;
@@ -82,14 +82,17 @@ fn files(config: &Config, plugin: &str) -> Result<PluginFiles, Failure> {
         .hint("see `toolgate plugin list`, or give the directory of component.wasm and release.dsse.json"))
 }
 
-/// Everything a load checks, compilation included, without putting the plugin in force.
+/// Everything a load checks, compilation included, without putting the plugin in force. An adapter
+/// that only misses the settings of a server is what was signed.
 fn checked(config: &Config, files: &PluginFiles, admission: &Admission) -> Result<VerifiedRelease, Refusal> {
     let release = files.verify(&config.plugins.trust)?;
     let host = context::plugin_host(config)
         .map_err(|error| Refusal::Entry { plugin: files.plugin.clone(), reason: error.message })?;
-    host.load(&files.component, &release, admission)
-        .map_err(|source| Refusal::Unloadable { plugin: files.plugin.clone(), source: Box::new(source) })?;
-    Ok(release)
+    match host.load(&files.component, &release, admission) {
+        Ok(_) => Ok(release),
+        Err(error) if matches!(error.kind, LoadErrorKind::NotConfigured(_)) => Ok(release),
+        Err(source) => Err(Refusal::Unloadable { source: Box::new(source) }),
+    }
 }
 
 fn verify(config: &Config, plugin: &str, as_json: bool) -> Result<(), Failure> {

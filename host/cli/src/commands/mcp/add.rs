@@ -14,13 +14,16 @@ use toolgate_config::{Config, Origin, looks_like_secret, secrets};
 use toolgate_gateway::ServerState;
 use toolgate_store::{AuditRow, Event};
 
-use crate::args::{McpAdd, McpName};
+use clap::Parser;
+
+use crate::args::{Cli, Command, Mcp, McpAdd, McpName};
 use crate::context;
 use crate::exit::{Code, Failure};
 use crate::output;
 
 /// Adds a server, connects to it, pins what it shows, and keeps it only if that worked.
 pub(crate) async fn add(explicit: Option<&Path>, args: McpAdd) -> Result<(), Failure> {
+    let args = with_late_options(args)?;
     let config = context::config(explicit)?;
     if config.servers.contains_key(&args.name) {
         return Err(Failure::usage(format!("there is a server '{}' already", args.name))
@@ -123,7 +126,11 @@ fn entry(args: &McpAdd, stored: &mut Vec<(String, Secret)>) -> Result<ManagedSer
             server
         }
         (None, Some((command, arguments))) => {
+            let here = names_files_here(&arguments);
             let mut server = ManagedServer::stdio(&args.name, command, arguments);
+            if let Some(here) = here {
+                server.set("cwd", here);
+            }
             let env = variables(args, stored)?;
             if !env.is_empty() {
                 server.set("env", env);
@@ -137,12 +144,40 @@ fn entry(args: &McpAdd, stored: &mut Vec<(String, Secret)>) -> Result<ManagedSer
     Ok(server)
 }
 
+/// READMEs print `NAME URL --header …`: what follows a URL are options, not arguments of a command.
+fn with_late_options(mut args: McpAdd) -> Result<McpAdd, Failure> {
+    let Some(url) = args.target.first().filter(|word| is_url(word)).cloned() else { return Ok(args) };
+    let late = args.target.split_off(1);
+    if late.is_empty() {
+        return Ok(args);
+    }
+    let words = ["toolgate", "mcp", "add", args.name.as_str(), "--url", url.as_str()];
+    let again = words.into_iter().map(str::to_owned).chain(late);
+    let parsed = Cli::try_parse_from(again).map_err(|error| Failure::usage(error.to_string().trim_end()))?;
+    let Command::Mcp(Mcp::Add(late)) = parsed.command else { return Ok(args) };
+    if !late.target.is_empty() {
+        return Err(Failure::usage("a remote server has exactly one URL and no arguments"));
+    }
+    args.headers.extend(late.headers);
+    args.env.extend(late.env);
+    args.transport = late.transport.or(args.transport);
+    args.no_probe |= late.no_probe;
+    args.json |= late.json;
+    if late.persona != [toolgate_config::DEFAULT_PERSONA] {
+        args.persona = late.persona;
+    }
+    Ok(args)
+}
+
+fn is_url(word: &str) -> bool {
+    word.starts_with("http://") || word.starts_with("https://")
+}
+
 /// A URL, or a command with its arguments.
 type Target = (Option<String>, Option<(String, Vec<String>)>);
 
 fn target(args: &McpAdd) -> Result<Target, Failure> {
     let words: Vec<String> = args.target.iter().skip_while(|word| *word == "--").cloned().collect();
-    let is_url = |word: &str| word.starts_with("http://") || word.starts_with("https://");
     let remote = match args.transport.as_deref() {
         None => args.url.is_some() || words.first().is_some_and(|word| is_url(word)),
         Some("stdio") => false,
@@ -173,6 +208,13 @@ fn target(args: &McpAdd) -> Result<Target, Failure> {
             url.unwrap_or_default()
         ))),
     }
+}
+
+/// The working directory, where an argument names a file in it: servers start elsewhere.
+fn names_files_here(arguments: &[String]) -> Option<String> {
+    let here = std::env::current_dir().ok()?;
+    let named = |word: &String| !word.starts_with(['-', '/']) && here.join(word).exists();
+    arguments.iter().any(named).then(|| here.display().to_string())
 }
 
 /// A command given by a relative path is meant from here, and is started from elsewhere.

@@ -82,7 +82,7 @@ fn print(outcome: &Outcome, format: &str) -> Result<(), Failure> {
     }
     let text = || content_texts(&value).join("\n");
     match refused {
-        Some("denied" | "approval_required" | "too_many_asks" | "result_denied") => {
+        Some("denied" | "approval_required" | "too_many_asks" | "result_denied" | "adapter_refused") => {
             Err(Failure::new(Code::Denied, text()))
         }
         Some("authentication_required") => Err(Failure::new(Code::Authentication, text())),

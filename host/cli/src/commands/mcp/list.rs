@@ -125,7 +125,8 @@ fn print_status(status: &ServerStatus) -> Result<(), Failure> {
         ServerState::Failed => "failed",
     };
     let version = status.protocol_version.as_deref().unwrap_or("");
-    output::line(&format!("{}: {state} {} {version}", status.name, status.era.unwrap_or("")))?;
+    let line = format!("{}: {state} {} {version}", status.name, status.era.unwrap_or(""));
+    output::line(line.trim_end())?;
     if let Some(detail) = &status.detail {
         output::line(&format!("  reason: {detail}"))?;
     }
