@@ -251,6 +251,9 @@ pub(crate) struct McpPin {
     /// Approve what the server shows now.
     #[arg(long)]
     pub(crate) accept: bool,
+    /// Approve only the surface of this digest, as `mcp pin NAME` shows it.
+    #[arg(long, value_name = "SHA256", requires = "accept")]
+    pub(crate) surface: Option<String>,
     /// As whom.
     #[arg(long, value_name = "PERSONA", default_value = "default")]
     pub(crate) persona: String,

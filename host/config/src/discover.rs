@@ -235,6 +235,11 @@ pub(crate) fn refuse_writable(path: &Path) -> Result<(), ConfigError> {
 /// A whole file of at most `limit` bytes; `None` if there is none.
 pub(crate) fn read_text(path: &Path, limit: u64) -> Result<Option<Secret>, ConfigError> {
     let failed = |source| ConfigError::io("read", path, source);
+    // A pipe with the name of a file would be waited for; a device has no end.
+    match std::fs::metadata(path) {
+        Ok(found) if !found.is_file() => return Err(failed(std::io::Error::other("it is no regular file"))),
+        _ => {}
+    }
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),

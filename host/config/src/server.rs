@@ -65,6 +65,18 @@ impl Server {
         }
     }
 
+    /// A text that a server or the system wrote, with the values of this entry's variables and
+    /// headers taken out: a child that dies may print what it was given. Values shorter than six
+    /// bytes stay, since they are no secrets and stand everywhere.
+    pub fn without_secrets(&self, text: &str) -> String {
+        let values: Vec<&Secret> = match &self.transport {
+            Transport::Stdio { env, .. } => env.values().collect(),
+            Transport::StreamableHttp { headers, .. } => headers.iter().map(|(_, value)| value).collect(),
+        };
+        let long = values.into_iter().map(Secret::expose).filter(|value| value.len() >= 6);
+        long.fold(text.to_owned(), |text, value| text.replace(value, "***"))
+    }
+
     fn with(name: String, transport: Transport) -> Self {
         Self {
             name,

@@ -15,7 +15,7 @@ use toolgate_plugins::{Adapter, Change, Document, Facts, Hook};
 use toolgate_signing::Digest;
 use toolgate_store::{AuditRow, CallFacts};
 use toolgate_upstream::{Progress, RequestError, RequestOptions};
-use toolgate_wire::envelope::Era;
+use toolgate_wire::envelope::{self, Era, ResultKind};
 use toolgate_wire::{Id, Outcome, edit, headers};
 
 use crate::Gateway;
@@ -40,6 +40,9 @@ pub struct Call {
     pub timeout: Option<Duration>,
 }
 
+/// Members of `tools/call` that continue a task or an input round.
+const NOT_OFFERED: [&str; 3] = ["task", "inputResponses", "requestState"];
+
 /// How often a call goes back to the verdict because something changed while it waited.
 const MAX_REVIEWS: usize = 3;
 
@@ -55,6 +58,14 @@ impl Gateway {
 
     /// Calls a tool by either kind of name; `params.name` is replaced.
     pub async fn call_target(self: &Arc<Self>, caller: &Caller, target: Target, call: Call) -> Outcome {
+        // These continue something that Toolgate does not offer, and no policy would see them.
+        for member in NOT_OFFERED {
+            if edit::get(call.params.get(), &format!("/{member}")).is_some() {
+                let text =
+                    format!("params.{member} is not offered by this version of Toolgate; call without it");
+                return Outcome::Error(reply::invalid_params(text));
+            }
+        }
         let handle = match self.find_tool(caller, &target).await {
             Ok(handle) => handle,
             Err(error) => return self.not_found(caller, &error, &call.request_id).await,
@@ -220,7 +231,7 @@ impl Path<'_> {
 
     /// Step 8: committed before a byte leaves (AUD-013).
     async fn record_called(&self, params: &RawValue) -> Result<(), Stop> {
-        let sent = Digest::of(edit::get(params.get(), "/arguments").unwrap_or("{}").as_bytes());
+        let sent = Digest::of(params.get().as_bytes());
         match self.gateway.store.append(AuditRow::called(&self.call, &sent)).await {
             Ok(_) => Ok(()),
             Err(error) => {
@@ -276,11 +287,12 @@ impl Path<'_> {
                     RequestError::RateLimited { .. } => ErrorCode::RateLimited,
                     _ => ErrorCode::BadServer,
                 };
-                (AuditRow::failed(&self.call, &other.to_string()), code)
+                let told = self.handle.server.without_secrets(&other.to_string());
+                (AuditRow::failed(&self.call, &told), code)
             }
         };
         self.note(row);
-        self.refuse(code, &error.to_string())
+        self.refuse(code, &self.handle.server.without_secrets(&error.to_string()))
     }
 
     /// Step 10: adapter, result policies, audit. A server's own error passes as it is.
@@ -289,6 +301,11 @@ impl Path<'_> {
             self.note(AuditRow::completed(&self.call, true));
             return outcome;
         };
+        if let Some(fault) = fault_of(&result) {
+            self.note(AuditRow::completed(&self.call, true));
+            let text = format!("server '{}' {fault}; the call may have run", self.handle.server.name);
+            return self.refuse(ErrorCode::BadServer, &text).0;
+        }
         let is_error = edit::get(result.get(), "/isError") == Some("true");
         match self.judged_result(&result).await {
             Ok(changed) => {
@@ -358,5 +375,17 @@ impl Path<'_> {
 
     fn refuse(&self, code: ErrorCode, text: &str) -> Stop {
         Stop(reply::refusal(code, text, &self.details()))
+    }
+}
+
+/// What is wrong with a result, if it is one that a client must not get.
+fn fault_of(result: &RawValue) -> Option<&'static str> {
+    if !result.get().starts_with('{') {
+        return Some("answered with something that is no result");
+    }
+    match envelope::result_kind(result.get()) {
+        ResultKind::Complete => None,
+        ResultKind::InputRequired => Some("asks a question, which this version of Toolgate does not forward"),
+        ResultKind::Other(_) => Some("answered with a kind of result that Toolgate does not know"),
     }
 }

@@ -44,7 +44,7 @@ pub use caller::Caller;
 pub use catalog::{PAGE, Target, ToolPage};
 pub use explain::{Explanation, PolicyLine};
 pub use links::OpenError;
-pub use pin::{Approved, Drift, DriftKind};
+pub use pin::{Accepted, Approved, Drift, DriftKind};
 pub use reply::{ErrorCode, ErrorDetails};
 pub use status::{ServerState, ServerStatus, ToolStatus};
 pub use surface::{Surface, Tool};

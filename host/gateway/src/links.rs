@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::sync::mpsc;
@@ -27,6 +27,12 @@ use crate::{facts, spec};
 
 /// How many events of a connection may wait; they are wake-ups, so a full queue loses nothing.
 const EVENT_QUEUE: usize = 64;
+
+/// Least time between two listings of one connection.
+const RELIST_PAUSE: Duration = Duration::from_secs(1);
+/// Connections of one server at a time. A claimed thread id opens a session, and must not open
+/// processes without end.
+const MAX_LINKS: usize = 256;
 
 /// Whose connection it is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -96,8 +102,13 @@ pub enum OpenError {
         reason: String,
     },
     /// This attempt failed.
-    #[error("{0}")]
-    Failed(Arc<ConnectError>),
+    #[error("{told}")]
+    Failed {
+        /// What it means for a caller.
+        code: ErrorCode,
+        /// What happened.
+        told: String,
+    },
     /// It connected and its listing failed.
     #[error("server '{server}' connected, but listing its tools failed: {reason}")]
     Listing {
@@ -113,7 +124,7 @@ impl OpenError {
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Denied(_) => ErrorCode::Denied,
-            Self::Failed(error) if error.code() == "authentication_needed" => ErrorCode::Authentication,
+            Self::Failed { code, .. } => *code,
             _ => ErrorCode::ServerUnavailable,
         }
     }
@@ -225,6 +236,12 @@ impl Gateway {
         if let Some(live) = link.live() {
             return Ok(live);
         }
+        if self.links.of_server(&server.name).len() > MAX_LINKS {
+            return Err(OpenError::Unusable(format!(
+                "server '{}' has {MAX_LINKS} connections, the most that one server may have",
+                server.name
+            )));
+        }
         let (gateway, caller, server) = (Arc::clone(self), caller.clone(), Arc::clone(server));
         let opening = tokio::spawn(async move { gateway.open(&link, &caller, &server).await });
         opening.await.unwrap_or_else(|error| {
@@ -251,8 +268,13 @@ impl Gateway {
         let (events, received) = mpsc::channel(EVENT_QUEUE);
         let hint = self.era_of(server);
         let opened = Connection::open(&spec, permit, events, hint).await.map_err(|error| {
-            self.note_failure(link, server, error.to_string());
-            OpenError::Failed(Arc::new(error))
+            let code = match &error {
+                ConnectError::Authentication { .. } => ErrorCode::Authentication,
+                _ => ErrorCode::ServerUnavailable,
+            };
+            let told = server.without_secrets(&error.to_string());
+            self.note_failure(link, server, told.clone());
+            OpenError::Failed { code, told }
         })?;
         self.remember_era(server, opened.era());
         let surface = self.first_listing(server, &opened).await.map_err(|reason| {
@@ -353,10 +375,14 @@ async fn follow(
     live: Arc<Live>,
     mut events: mpsc::Receiver<Event>,
 ) {
+    let mut listed = Instant::now();
     while let Some(event) = events.recv().await {
         let Some(gateway) = gateway.upgrade() else { return };
         match event {
             Event::ToolsChanged => {
+                // A server that changes without end costs one listing and one row in this time.
+                tokio::time::sleep(RELIST_PAUSE.saturating_sub(listed.elapsed())).await;
+                listed = Instant::now();
                 gateway.note_list_changed(&server);
                 let approved = gateway.approved(&server);
                 match gateway.listing(&server, &live.connection, &approved).await {

@@ -145,6 +145,17 @@ pub struct Drift {
     pub diff: String,
 }
 
+/// What an acceptance changed.
+#[derive(Debug, Serialize)]
+pub struct Accepted {
+    /// How many definitions are approved now.
+    pub definitions: usize,
+    /// Digest of the surface.
+    pub surface: String,
+    /// How it differs from what was approved before; empty for a first acceptance.
+    pub drift: Vec<Drift>,
+}
+
 impl Gateway {
     /// How the surface that a server shows now differs from the approved one, sorted by tool.
     pub async fn diff(self: &Arc<Self>, caller: &Caller, server: &str) -> Result<Vec<Drift>, String> {
@@ -157,17 +168,31 @@ impl Gateway {
         Ok(drifts(&approved, &live.surface.load()))
     }
 
-    /// Makes what a server shows now its approved surface; gives the number of definitions.
-    pub async fn accept(self: &Arc<Self>, caller: &Caller, server: &str) -> Result<usize, String> {
+    /// Makes what a server shows now its approved surface; gives what that changes. With `expected`,
+    /// only the surface of that digest is accepted: a server may show something else than before.
+    pub async fn accept(
+        self: &Arc<Self>,
+        caller: &Caller,
+        server: &str,
+        expected: Option<&str>,
+    ) -> Result<Accepted, String> {
         let (server, live) = self.connected(caller, server).await?;
         let surface = live.surface.load_full();
+        let digest = surface.digest.map(|digest| digest.to_string()).unwrap_or_default();
+        if expected.is_some_and(|expected| expected != digest) {
+            return Err(format!("'{}' shows {digest} now, which is not the surface to accept", server.name));
+        }
+        let drift = match self.approved(&server) {
+            Approved::Definitions(approved) => drifts(&approved, &surface),
+            _ => Vec::new(),
+        };
         accept(&self.store, &server, live.connection.protocol_version(), &surface)
             .map_err(|error| format!("the surface of '{}' could not be pinned: {error}", server.name))?;
         self.note_pinned(&server, &surface);
         let approved = self.approved(&server);
         live.surface.store(Arc::new(surface.compared_with(&approved)));
         self.tools_changed();
-        Ok(surface.tools.len())
+        Ok(Accepted { definitions: surface.tools.len(), surface: digest, drift })
     }
 
     async fn connected(

@@ -141,7 +141,7 @@ impl Gateway {
                 surface.tools.iter().map(|tool| tool_status(tool)).collect()
             }),
             dropped: surface.as_ref().map_or_else(Vec::new, |surface| surface.dropped.clone()),
-            stderr: live.as_deref().and_then(stderr_of),
+            stderr: live.as_deref().and_then(stderr_of).map(|tail| server.without_secrets(&tail)),
         }
     }
 }

@@ -184,3 +184,48 @@ fn mcp_call_prints_the_answer_and_reads_arguments_from_standard_input() {
     sandbox.run(&["mcp", "call", "fix.echo", "--json", "[1]"]).exits(2);
     sandbox.run(&["mcp", "call", "fix.nothing", "--json", "{}"]).exits(1);
 }
+
+#[test]
+fn what_continues_a_task_or_an_input_round_is_refused_and_not_sent() {
+    let sandbox = sandbox();
+    let ledger = sandbox.path("ledger").display().to_string();
+    sandbox.configure_fixture(&["--ledger", &ledger], ALLOW);
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    for member in ["task", "inputResponses", "requestState"] {
+        let reply = client.request(
+            "tools/call",
+            &json!({ "name": "fix__received", "arguments": {}, member: { "ttl": 1 } }),
+        );
+        assert_eq!(reply["error"]["code"], -32602, "{reply}");
+    }
+    assert!(!sandbox.read("ledger").contains("tools/call"));
+}
+
+#[test]
+fn a_result_that_is_none_and_a_servers_question_are_the_servers_fault() {
+    let sandbox = sandbox();
+    let tools = sandbox.write(
+        "tools.json",
+        r#"[{"name":"bare","inputSchema":{"type":"object"}},{"name":"question","inputSchema":{"type":"object"}}]"#,
+    );
+    sandbox.configure_fixture(&["--era", "modern", "--tools", &tools], ALLOW);
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    for tool in ["fix__bare", "fix__question"] {
+        let result = client.call(tool, &json!({}));
+        assert_eq!(result.pointer("/_meta/toolgate~1error/code").unwrap(), "server_misbehaved", "{result}");
+        assert!(!result.to_string().contains("password"), "{result}");
+    }
+}
+
+#[test]
+fn se_12_what_a_dying_server_prints_of_its_secrets_reaches_nobody() {
+    let sandbox = sandbox();
+    let entry = format!("{}    env: {{ TOKEN: \"${{TOKEN}}\" }}\n", sandbox.fixture_entry("fix", &[]));
+    sandbox.configure(&format!("servers:\n{entry}personas:\n  default:\n    servers: [fix]\n{ALLOW}"));
+    let run = sandbox.run_with(&["mcp", "call", "fix.die", "--json", "{}"], "", &[("TOKEN", "s3cret-value")]);
+    assert!(run.stderr.contains("told before the end: ***"), "{run:?}");
+    assert!(!format!("{run:?}").contains("s3cret-value"));
+    assert!(!format!("{:?}", sandbox.audit()).contains("s3cret-value"));
+}

@@ -30,7 +30,13 @@ fn gate_pin_pi_02_one_changed_word_blocks_that_tool_and_no_other() {
             && diff.stdout.contains("+  \"description\": \"once\""),
         "{diff:?}"
     );
-    sandbox.run(&["mcp", "pin", "fix", "--accept"]).exits(0);
+    let other = format!("sha256:{}", "0".repeat(64));
+    sandbox.run(&["mcp", "pin", "fix", "--accept", "--surface", &other]).exits(5);
+    let accepted = sandbox.run(&["mcp", "pin", "fix", "--accept"]).exits(0);
+    assert!(
+        accepted.stdout.contains("+  \"description\": \"once\""),
+        "what is accepted is shown: {accepted:?}"
+    );
     sandbox.run(&["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#]).exits(0);
     sandbox.run(&["mcp", "diff", "fix"]).exits(0);
 }

@@ -271,3 +271,36 @@ fn sec_014_a_secret_is_set_from_standard_input_and_never_printed() {
     sandbox.run(&["secret", "clear", "TOKEN"]).exits(0);
     sandbox.run(&["secret", "clear", "TOKEN"]).exits(1);
 }
+
+#[test]
+fn a_configuration_that_is_no_regular_file_is_refused_and_not_waited_for() {
+    let sandbox = sandbox();
+    let pipe = sandbox.path("pipe.yaml");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let run = sandbox.run(&["--config", &pipe.display().to_string(), "config", "check"]).exits(2);
+    assert!(run.stderr.contains("no regular file"), "{run:?}");
+}
+
+#[test]
+fn sec_014_a_literal_secret_among_the_arguments_is_moved_as_well() {
+    let sandbox = sandbox();
+    sandbox.configure("");
+    sandbox
+        .run(&[
+            "mcp",
+            "add",
+            "fix",
+            "--no-probe",
+            "--",
+            "true",
+            "--api-key",
+            "sk-ant-abcdef0123456789",
+            "--token=ghp_0123456789abcdef",
+        ])
+        .exits(0);
+    let entry = std::fs::read_to_string(sandbox.data().join("servers.d/fix.yaml")).unwrap();
+    assert!(
+        entry.contains("${FIX_ARGUMENT_2}") && !entry.contains("sk-ant") && !entry.contains("ghp_"),
+        "{entry}"
+    );
+}

@@ -45,6 +45,9 @@ pub(super) type Entries = BTreeMap<String, Entry>;
 pub(super) fn read(data_dir: &Path) -> Result<Entries, StoreError> {
     let path = data_dir.join(paths::PINS_KNOWN);
     let length = match std::fs::metadata(&path) {
+        Ok(metadata) if !metadata.is_file() => {
+            return Err(damaged(&path, "it is no regular file".to_owned()));
+        }
         Ok(metadata) => metadata.len(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Entries::new()),
         Err(error) => return Err(StoreError::io("read", &path, error)),

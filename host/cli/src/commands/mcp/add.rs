@@ -127,6 +127,7 @@ fn entry(args: &McpAdd, stored: &mut Vec<(String, Secret)>) -> Result<ManagedSer
         }
         (None, Some((command, arguments))) => {
             let here = names_files_here(&arguments);
+            let arguments = hidden_arguments(&args.name, arguments, stored);
             let mut server = ManagedServer::stdio(&args.name, command, arguments);
             if let Some(here) = here {
                 server.set("cwd", here);
@@ -208,6 +209,21 @@ fn target(args: &McpAdd) -> Result<Target, Failure> {
             url.unwrap_or_default()
         ))),
     }
+}
+
+/// An argument that looks like a secret becomes a variable as well: `servers.d/` holds none.
+fn hidden_arguments(name: &str, arguments: Vec<String>, stored: &mut Vec<(String, Secret)>) -> Vec<String> {
+    let prefix = name.to_ascii_uppercase().replace(['-', '.'], "_");
+    let hide = |(index, argument): (usize, String)| {
+        let (key, value) = argument.split_once('=').unwrap_or(("", argument.as_str()));
+        if !looks_like_secret(key, value) {
+            return argument;
+        }
+        let variable = format!("{prefix}_ARGUMENT_{}", index + 1);
+        stored.push((variable.clone(), Secret::new(value)));
+        if key.is_empty() { format!("${{{variable}}}") } else { format!("{key}=${{{variable}}}") }
+    };
+    arguments.into_iter().enumerate().map(hide).collect()
 }
 
 /// The working directory, where an argument names a file in it: servers start elsewhere.

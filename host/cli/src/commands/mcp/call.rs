@@ -67,6 +67,9 @@ fn print(outcome: &Outcome, format: &str) -> Result<(), Failure> {
     let result = match outcome {
         Outcome::Result(result) => result,
         Outcome::Error(error) => {
+            if format == "json" {
+                output::raw_line(&format!(r#"{{"error":{}}}"#, error.to_json()))?;
+            }
             return Err(Failure::failed(format!(
                 "the call failed with error {}: {}",
                 error.code, error.message

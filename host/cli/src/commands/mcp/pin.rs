@@ -13,14 +13,17 @@ use crate::output;
 pub(crate) async fn pin(explicit: Option<&Path>, args: McpPin) -> Result<(), Failure> {
     let (gateway, caller) = super::open(explicit, &args.persona)?;
     if args.accept {
-        let accepted = gateway.accept(&caller, &args.name).await;
+        let accepted = gateway.accept(&caller, &args.name, args.surface.as_deref()).await;
         gateway.shutdown().await;
-        let count = accepted.map_err(Failure::failed)?;
-        return if args.json {
-            output::json(&json!({ "server": args.name, "accepted": count }))
-        } else {
-            output::line(&format!("accepted {count} definitions of {}", args.name))
-        };
+        let accepted = accepted.map_err(Failure::integrity)?;
+        if args.json {
+            return output::json(
+                &json!({ "server": args.name, "accepted": accepted.definitions, "surface": accepted.surface, "drift": accepted.drift }),
+            );
+        }
+        // What was approved is shown, since it may differ from what was read before.
+        accepted.drift.iter().try_for_each(print_drift)?;
+        return output::line(&format!("accepted {} definitions of {}", accepted.definitions, args.name));
     }
     let statuses = gateway.status(&caller, true).await;
     gateway.shutdown().await;
