@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use toolgate_wire::envelope::Era;
 
 pub(crate) use self::greeting::modern_meta;
-use crate::error::ConnectError;
+use crate::error::{ConnectError, RequestError};
 use crate::hub::Hub;
 use crate::link::Link;
 use crate::spec::{ServerSpec, TransportSpec};
@@ -51,13 +51,18 @@ pub(crate) async fn greet(spec: &ServerSpec, hint: Option<Era>) -> Result<Greete
             TransportSpec::Http { .. } => http::greet(spec, hint).await,
         }
     };
-    let greeted = timeout(spec.timeouts.init, work).await.unwrap_or_else(|_| {
-        Err(ConnectError::InitTimeout {
-            server: spec.name.clone(),
-            after: spec.timeouts.init,
-            stderr: tail.last_lines(5),
-        })
-    })?;
+    // The requests of the greeting have the same time as the whole; whichever clock is first, the
+    // limit that the operator can raise is `timeouts.init`.
+    let greeted = match timeout(spec.timeouts.init, work).await {
+        Ok(Err(ConnectError::Request(RequestError::TimedOut { .. }))) | Err(_) => {
+            Err(ConnectError::InitTimeout {
+                server: spec.name.clone(),
+                after: spec.timeouts.init,
+                stderr: tail.last_lines(5),
+            })
+        }
+        Ok(greeted) => greeted,
+    }?;
     greeted.hub.set_modern(greeted.hello.era == Era::Modern);
     tracing::info!(
         server = spec.name,

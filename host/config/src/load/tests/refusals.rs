@@ -113,8 +113,8 @@ fn secret_references_are_rejected_with_their_place_sec_018() {
 /// Every way to break this file keeps its secrets out of the message (SE-12).
 #[test]
 fn no_message_holds_a_neighbouring_secret_se_12() {
-    let whole = "servers:\n  a:\n    url: https://u:pw9@h/?key=q1\n    headers:\n      Authorization: Bearer sk-9f\n      X: \"y\"\n  b:\n    command: run --token sk-8e\n    env: { GH_TOKEN: ghx_7, N: 1 }\n    args: [\"--key\", sk-7d]\n    timeouts: { call: 1s }\n";
-    let secrets = ["sk-9f", "pw9", "q1", "ghx_7", "sk-8e", "sk-7d"];
+    let whole = "servers:\n  a:\n    url: https://u:pw9hidden@h/?key=q1hidden\n    headers:\n      Authorization: Bearer sk-9f\n      X: \"y\"\n  b:\n    command: run --token sk-8e\n    env: { GH_TOKEN: ghx_7, N: 1 }\n    args: [\"--key\", sk-7d]\n    timeouts: { call: 1s }\n";
+    let secrets = ["sk-9f", "pw9hidden", "q1hidden", "ghx_7", "sk-8e", "sk-7d"];
     let mut broken = 0;
     let mut check = |text: &str| {
         let told = match Home::with_config(text).load() {

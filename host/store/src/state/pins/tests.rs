@@ -30,10 +30,10 @@ fn refused(store: &Store) {
 }
 
 #[test]
-fn pins_come_back_sorted_with_revision_and_protocol() {
+fn pins_come_back_in_the_servers_order_with_revision_and_protocol() {
     let bench = pinned();
     let pins = bench.store().pins_of(&digest("github")).unwrap().unwrap();
-    assert_eq!(pins.definitions, [pin("read"), pin("write")]);
+    assert_eq!(pins.definitions, [pin("write"), pin("read")]);
     assert_eq!((pins.known.server.as_str(), pins.known.revision), ("github", 1));
     assert_eq!(pins.known.protocol_revision, "2025-11-25");
     assert_eq!(pins.of("tool", "read"), Some(&pin("read")));
