@@ -114,6 +114,10 @@ pub(crate) fn run(project: &Project, only: Option<&str>) -> Outcome<bool> {
     if chosen.is_empty() {
         return Err(format!("there is no gate {}", only.unwrap_or_default()).into());
     }
+    build(project, &copy)?;
+    if !passes(project, &copy, &chosen.iter().map(|gate| gate.test).collect::<Vec<_>>())? {
+        return Err("a gate's test fails with every gate in place, so nothing can be proven".into());
+    }
     let mut proven = true;
     for gate in chosen {
         let path = copy.join(gate.file);
@@ -125,39 +129,46 @@ pub(crate) fn run(project: &Project, only: Option<&str>) -> Outcome<bool> {
             )
             .into());
         }
-        let green = passes(project, &copy, gate.test)?;
         fs::write(&path, whole.replace(gate.call, gate.without))?;
-        let red = !passes(project, &copy, gate.test)?;
+        let built = build(project, &copy);
+        let red = built.is_ok() && !passes(project, &copy, &[gate.test])?;
         fs::write(&path, &whole)?;
-        let verdict = match (green, red) {
-            (true, true) => "proven: the test goes red without it",
-            (false, _) => "NOT PROVEN: the test fails with the gate in place",
-            (true, false) => "NOT PROVEN: the test stays green without it",
+        built?;
+        let verdict = if red {
+            "proven: the test goes red without it"
+        } else {
+            "NOT PROVEN: the test stays green without it"
         };
-        println!("{:<10} {:<14} {verdict}", gate.name, gate.test);
-        proven &= green && red;
+        println!("{:<10} {:<26} {verdict}", gate.name, gate.test);
+        proven &= red;
     }
     Ok(proven)
 }
 
-/// The test, on a binary built from the copy. One that does not compile is no proof.
-fn passes(project: &Project, copy: &Path, test: &str) -> Outcome<bool> {
-    let cargo = || {
-        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        let shared =
-            std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| project.path("target"), PathBuf::from);
-        command.current_dir(copy).env("CARGO_TARGET_DIR", shared);
-        command
-    };
-    let package = ["--release", "--quiet", "-p", "toolgate-cli", "-p", "toolgate-fixtures"];
-    let built = cargo().arg("test").args(package).args(["--no-run"]).status()?;
-    if !built.success() {
-        return Err(format!("the copy does not compile for {test}").into());
+/// Builds the binary, the fixture and the tests from the copy. What does not compile is no proof.
+fn build(project: &Project, copy: &Path) -> Outcome<()> {
+    for arguments in [
+        ["build", "--release", "--quiet", "-p", "toolgate-fixtures"].as_slice(),
+        &["test", "--release", "--quiet", "-p", "toolgate-cli", "--test", "e2e", "--no-run"],
+    ] {
+        if !cargo(project, copy).args(arguments).status()?.success() {
+            return Err(format!("the copy does not compile: cargo {}", arguments.join(" ")).into());
+        }
     }
-    let ran = cargo()
-        .args(["test", "--release", "--quiet", "-p", "toolgate-cli", "--test", "e2e", "--", test])
-        .output()?;
-    Ok(ran.status.success())
+    Ok(())
+}
+
+/// Whether these tests pass on the binary of the copy.
+fn passes(project: &Project, copy: &Path, tests: &[&str]) -> Outcome<bool> {
+    let fixed = ["test", "--release", "--quiet", "-p", "toolgate-cli", "--test", "e2e", "--"];
+    Ok(cargo(project, copy).args(fixed).args(tests).output()?.status.success())
+}
+
+fn cargo(project: &Project, copy: &Path) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let shared = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| project.path("target"), PathBuf::from);
+    command.current_dir(copy).env("CARGO_TARGET_DIR", shared);
+    command
 }
 
 /// Copies what git tracks, as it is in the working tree.
