@@ -170,6 +170,8 @@ fn gate_adapter_a_path_is_corrected_before_the_verdict_and_one_that_leaves_is_re
     assert!(received.contains(&format!("{root}/b.txt")), "{received}");
     let refused = client.call("fix__received", &json!({ "path": "../../etc/passwd" }));
     assert_eq!(refused.pointer("/_meta/toolgate~1error/code").unwrap(), "adapter_refused");
+    let nested = client.call("fix__received", &json!({ "edits": [{ "path": "/etc/passwd" }] }));
+    assert_eq!(nested.pointer("/_meta/toolgate~1error/code").unwrap(), "adapter_refused");
     assert!(!sandbox.read("ledger").contains("passwd"));
     let denied = sandbox.audit().into_iter().find(|row| row["details"]["event"] == "mcp_denied").unwrap();
     assert_eq!(denied["details"]["by"], "toolgate/filesystem", "{denied}");

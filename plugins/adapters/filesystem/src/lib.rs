@@ -1,8 +1,8 @@
 //! Keeps every path argument of a filesystem server inside the configured directories.
 //!
 //! Settings: `{"roots": ["/abs", …]}`. A path argument is `path`, `paths`, `source`,
-//! `destination`, or any argument whose name ends with `path` or `paths`; every string in it, the
-//! elements of an array included, is read lexically below the roots by the host, and what comes
+//! `destination`, or any member whose name ends with `path` or `paths`, at whatever depth; every
+//! string in it, the elements of an array included, is read lexically below the roots by the host, and what comes
 //! out, absolute and normal, is what the server gets. One that leaves the roots fails the call
 //! with the roots in the text, so that a model can correct itself.
 //!
@@ -104,13 +104,13 @@ impl Filesystem {
     }
 }
 
-/// Whether a pointer into the arguments leads into a path argument, by the argument's name.
+/// Whether a pointer into the arguments leads into a path argument, by the name of any member on
+/// its way. An escaped name (RFC 6901) ends as it does unescaped.
 fn names_a_path(pointer: &str) -> bool {
-    let Some(argument) = pointer.strip_prefix('/').and_then(|rest| rest.split('/').next()) else {
-        return false;
-    };
-    let name = argument.to_ascii_lowercase();
-    name.ends_with("path") || name.ends_with("paths") || matches!(name.as_str(), "source" | "destination")
+    pointer.split('/').skip(1).any(|member| {
+        let name = member.to_ascii_lowercase();
+        name.ends_with("path") || name.ends_with("paths") || matches!(name.as_str(), "source" | "destination")
+    })
 }
 
 toolgate_sdk::adapter!(Filesystem);

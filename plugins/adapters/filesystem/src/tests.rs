@@ -28,10 +28,20 @@ fn correct(paths: &[(&str, &str)]) -> Change {
 
 #[test]
 fn the_four_names_and_every_name_that_ends_with_path_are_paths() {
-    for pointer in ["/path", "/paths/0", "/source", "/destination", "/repo_path", "/filePath", "/PATHS/3"] {
+    for pointer in [
+        "/path",
+        "/paths/0",
+        "/source",
+        "/destination",
+        "/repo_path",
+        "/filePath",
+        "/PATHS/3",
+        "/edits/0/path",
+        "/batch/2/target_path/0",
+    ] {
         assert!(names_a_path(pointer), "{pointer}");
     }
-    for pointer in ["", "/", "/content", "/pathology", "/edits/0/path", "/pattern", "/sources"] {
+    for pointer in ["", "/", "/content", "/pathology", "/edits/0/text", "/pattern", "/sources"] {
         assert!(!names_a_path(pointer), "{pointer}");
     }
 }
