@@ -176,3 +176,20 @@ fn gate_adapter_a_path_is_corrected_before_the_verdict_and_one_that_leaves_is_re
     let denied = sandbox.audit().into_iter().find(|row| row["details"]["event"] == "mcp_denied").unwrap();
     assert_eq!(denied["details"]["by"], "toolgate/filesystem", "{denied}");
 }
+
+#[test]
+fn the_ninth_open_ask_of_a_caller_is_refused_and_an_open_one_is_met_again() {
+    let sandbox = sandbox();
+    sandbox.configure_fixture(&[], "");
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    let mut code = |number: u32| {
+        let result = client.call("fix__echo", &json!({ "message": number.to_string() }));
+        result.pointer("/_meta/toolgate~1error/code").unwrap().as_str().unwrap().to_owned()
+    };
+    for number in 0..8 {
+        assert_eq!(code(number), "approval_required");
+    }
+    assert_eq!(code(8), "too_many_asks");
+    assert_eq!(code(0), "approval_required", "the same call is the same ask");
+}
