@@ -1,8 +1,12 @@
 //! The command line, noun then verb. Help texts are written for somebody who has not read the docs.
 
+pub(crate) mod plugin;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+
+pub(crate) use plugin::Plugin;
 
 /// A gateway between AI agents and MCP servers, with signed WebAssembly policies in between.
 #[derive(Debug, Parser)]
@@ -257,25 +261,6 @@ pub(crate) struct McpPin {
     /// As whom.
     #[arg(long, value_name = "PERSONA", default_value = "default")]
     pub(crate) persona: String,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Plugin {
-    /// List the plugins in force, and those that were refused.
-    List(Json),
-    /// Show what a plugin is and what it may do.
-    Inspect(PluginRef),
-    /// Check signature, digest, imports and exports, and compile it.
-    Verify(PluginRef),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct PluginRef {
-    /// A name from `plugin list`, or a directory with component.wasm and release.dsse.json.
-    pub(crate) plugin: String,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,0 +1,84 @@
+//! `toolgate plugin …`: one module for each verb; here is what several of them share.
+
+mod inspect;
+mod list;
+mod verify;
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use toolgate_config::Config;
+use toolgate_gateway::assemble::{self, PluginFiles, Refusal};
+use toolgate_gateway::bundle;
+use toolgate_plugins::{Admission, LoadErrorKind};
+use toolgate_signing::VerifiedRelease;
+
+use crate::args::Plugin;
+use crate::context;
+use crate::exit::{Code, Failure};
+
+/// Runs one verb.
+pub(crate) fn run(explicit: Option<&Path>, command: &Plugin) -> Result<(), Failure> {
+    let config = context::config(explicit)?;
+    match command {
+        Plugin::List(args) => list::list(&config, args.json),
+        Plugin::Inspect(args) => inspect::inspect(&config, &args.plugin, args.json),
+        Plugin::Verify(args) => verify::verify(&config, &args.plugin, args.json),
+    }
+}
+
+/// A verified release as a row of `plugin list`.
+fn described(release: &VerifiedRelease) -> Value {
+    let stated = release.release();
+    json!({
+        "name": stated.name,
+        "version": stated.version.to_string(),
+        "kind": stated.kind.as_str(),
+        "state": "verified",
+        "component": release.component().to_string(),
+    })
+}
+
+/// The files of a name in the bundle or in `plugins.load`, or of a directory.
+fn files(config: &Config, plugin: &str) -> Result<PluginFiles, Failure> {
+    if let Some(files) = bundle::find(plugin) {
+        return Ok(files);
+    }
+    let wanted = assemble::wanted(config).map_err(|refusal| refused(&refusal))?;
+    if let Some(found) = wanted.into_iter().find(|wanted| wanted.files.plugin == plugin) {
+        return Ok(found.files);
+    }
+    if Path::new(plugin).is_dir() {
+        return PluginFiles::read(Path::new(plugin)).map_err(|refusal| refused(&refusal));
+    }
+    Err(Failure::usage(format!("{plugin} is neither a plugin of this configuration nor a directory"))
+        .hint("see `toolgate plugin list`, or give the directory of component.wasm and release.dsse.json"))
+}
+
+/// Everything a load checks, compilation included, without putting the plugin in force. An adapter
+/// that only misses the settings of a server is what was signed.
+fn checked(config: &Config, files: &PluginFiles, admission: &Admission) -> Result<VerifiedRelease, Refusal> {
+    let release = files.verify(&config.plugins.trust)?;
+    let host = context::plugin_host(config)
+        .map_err(|error| Refusal::Entry { plugin: files.plugin.clone(), reason: error.message })?;
+    match host.load(&files.component, &release, admission) {
+        Ok(_) => Ok(release),
+        Err(error) if matches!(error.kind, LoadErrorKind::NotConfigured(_)) => Ok(release),
+        Err(source) => Err(Refusal::Unloadable { source: Box::new(source) }),
+    }
+}
+
+/// The exit code says whether what was signed is at stake.
+fn refused(refusal: &Refusal) -> Failure {
+    let code = if refusal.is_integrity() { Code::Integrity } else { Code::Usage };
+    Failure::new(code, refusal)
+}
+
+/// How many plugins the configuration wants, all of them verified and loadable.
+pub(crate) fn all_verified(config: &Config) -> Result<usize, Failure> {
+    let wanted = assemble::wanted(config).map_err(|refusal| refused(&refusal))?;
+    for plugin in &wanted {
+        checked(config, &plugin.files, &plugin.admission).map_err(|refusal| refused(&refusal))?;
+    }
+    Ok(wanted.len())
+}

@@ -1,0 +1,28 @@
+//! `plugin verify`: whether a plugin is what was signed, and would load.
+
+use serde_json::json;
+use toolgate_config::Config;
+use toolgate_plugins::{Admission, DecisionSet};
+
+use super::{checked, described, files, refused};
+use crate::exit::Failure;
+use crate::output;
+
+/// Signature, digest, imports and exports, and a compilation, with every decision granted.
+pub(super) fn verify(config: &Config, plugin: &str, as_json: bool) -> Result<(), Failure> {
+    let files = files(config, plugin)?;
+    let admission = Admission { decisions: DecisionSet::ALL, ..Admission::default() };
+    let release = checked(config, &files, &admission).map_err(|refusal| refused(&refusal))?;
+    let signers: Vec<String> = release.signers().iter().map(ToString::to_string).collect();
+    if as_json {
+        let mut row = described(&release);
+        if let Some(row) = row.as_object_mut() {
+            row.insert("signers".to_owned(), json!(signers));
+        }
+        return output::json(&row);
+    }
+    let stated = release.release();
+    output::line(&format!("{} {} is what was signed", stated.name, stated.version))?;
+    output::line(&format!("  component {}", release.component()))?;
+    signers.iter().try_for_each(|signer| output::line(&format!("  signed by {signer}")))
+}
