@@ -51,6 +51,9 @@ pub(crate) enum Command {
     /// Tokens with which agents reach the HTTP endpoint.
     #[command(subcommand)]
     Token(Token),
+    /// How you are told from an agent with a shell: init.
+    #[command(subcommand)]
+    Operator(OperatorCommand),
     /// Check this installation and say what to mend.
     Doctor(Json),
     /// Print the version.
@@ -359,6 +362,19 @@ pub(crate) struct TokenIssue {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum OperatorCommand {
+    /// Set the PIN that verbs which widen ask for, typed at this terminal.
+    Init(OperatorInit),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OperatorInit {
+    /// Instead of a PIN: agents run as this other user, and whoever owns the data directory is you.
+    #[arg(long, value_name = "USER")]
+    pub(crate) agents_run_as: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -25,6 +25,16 @@ pub(crate) fn config(explicit: Option<&Path>) -> Result<Config, Failure> {
     Ok(config)
 }
 
+/// The configuration that counts for this user wherever it stands: neither a variable nor the working
+/// directory has a say.
+pub(crate) fn own_config() -> Result<Config, Failure> {
+    let all = |name: &str| std::env::var(name).ok();
+    let env = |name: &str| (name != "TOOLGATE_CONFIG").then(|| all(name))?;
+    let nowhere = Path::new("/");
+    let found = toolgate_config::discover(None, &env, nowhere).map_err(config_failure)?;
+    toolgate_config::load(&found, &all).map_err(config_failure)
+}
+
 pub(crate) fn config_failure(error: toolgate_config::ConfigError) -> Failure {
     Failure::usage(error)
 }

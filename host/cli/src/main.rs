@@ -9,8 +9,11 @@ mod context;
 mod demo;
 mod exit;
 mod json;
+mod operator;
 mod output;
 mod quickstart;
+mod sys;
+mod terminal;
 
 use std::process::ExitCode;
 

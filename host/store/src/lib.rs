@@ -17,6 +17,7 @@
 pub mod audit;
 mod database;
 mod error;
+pub mod operator;
 mod paths;
 pub mod state;
 mod store;
@@ -31,7 +32,8 @@ pub use audit::row::{Actor, AuditRow, CallFacts, Position, StoredRow};
 pub use audit::verify::{ChainSummary, Finding, Problem, VerifyReport};
 pub use database::{BUSY_TIMEOUT, Durability};
 pub use error::{ErrorClass, StoreError};
-pub use paths::{AUDIT_DB, AUDIT_HEADS, PINS_KNOWN, STATE_DB, protected_files};
+pub use operator::{Operator, OperatorError, OperatorProof};
+pub use paths::{AUDIT_DB, AUDIT_HEADS, OPERATOR, PINS_KNOWN, STATE_DB, protected_files};
 pub use state::asks::{Ask, AskAbout, AskBinding, AskState, Recorded};
 pub use state::pins::{KnownServer, PinnedDefinition, Pins};
 pub use state::tokens::{IssuedToken, TokenInfo, TokenOwner};

@@ -14,6 +14,9 @@ pub const STATE_DB: &str = "state.db";
 /// The servers that were pinned once, kept outside the database.
 pub const PINS_KNOWN: &str = "pins.known";
 
+/// What proves the operator.
+pub const OPERATOR: &str = "operator.json";
+
 /// Every file this crate writes under `data_dir`, SQLite's companions included.
 pub fn protected_files(data_dir: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
@@ -22,7 +25,7 @@ pub fn protected_files(data_dir: &Path) -> Vec<PathBuf> {
             files.push(data_dir.join(format!("{database}{suffix}")));
         }
     }
-    for name in [AUDIT_HEADS, PINS_KNOWN] {
+    for name in [AUDIT_HEADS, PINS_KNOWN, OPERATOR] {
         files.push(data_dir.join(name));
     }
     files.push(pins_lock(data_dir));

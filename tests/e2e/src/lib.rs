@@ -9,10 +9,12 @@
 mod http;
 mod sandbox;
 mod stdio;
+mod terminal;
 
 pub use http::{Http, Reply};
 pub use sandbox::{Run, Sandbox};
 pub use stdio::Stdio;
+pub use terminal::Terminal;
 
 use std::time::Duration;
 

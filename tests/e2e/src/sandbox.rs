@@ -136,20 +136,19 @@ impl Sandbox {
     /// Runs the binary with standard input and more variables.
     pub fn run_with(&self, args: &[&str], input: &str, env: &[(&str, &str)]) -> Run {
         let mut command = self.command(args);
-        command.envs(env.iter().copied()).stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::piped());
-        let mut child = command.spawn().unwrap();
-        let mut stdin = child.stdin.take().unwrap();
-        let input = input.to_owned();
-        let writer = std::thread::spawn(move || {
-            let _ = stdin.write_all(input.as_bytes());
-        });
-        let output = child.wait_with_output().unwrap();
-        writer.join().unwrap();
-        Run {
-            code: output.status.code().unwrap_or(-1),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        command.envs(env.iter().copied());
+        finish(command, input)
+    }
+
+    /// Runs a command in a session of its own, without any terminal, as an agent's shell tool does.
+    pub fn run_detached(&self, command: &Command, input: &str) -> Run {
+        let mut detached = Command::new("setsid");
+        detached.arg("--wait").arg(command.get_program()).args(command.get_args()).env_clear();
+        for (name, value) in command.get_envs() {
+            detached.envs(value.map(|value| (name, value)));
         }
+        detached.current_dir(self.path("work"));
+        finish(detached, input)
     }
 
     /// Starts `toolgate serve --stdio` and speaks to it by hand.
@@ -180,5 +179,23 @@ impl Sandbox {
     /// The sandbox's directory.
     pub fn dir(&self) -> &Path {
         self.dir.path()
+    }
+}
+
+/// Runs a command with this input to its end.
+fn finish(mut command: Command, input: &str) -> Run {
+    command.stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_owned();
+    let writer = std::thread::spawn(move || {
+        let _ = stdin.write_all(input.as_bytes());
+    });
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    Run {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     }
 }

@@ -46,6 +46,11 @@ const NOT_RUN: &[NotRun] = &[
         covered_by: "tests/xtask/src/build_plugins.rs",
     },
     NotRun {
+        begins: "toolgate operator init",
+        why: "needs somebody at a terminal",
+        covered_by: "the_pin_typed_at_a_terminal_opens_and_is_not_shown",
+    },
+    NotRun {
         begins: "toolgate serve --listen",
         why: "never ends",
         covered_by: "gate_caller_only_a_token_opens_the_endpoint_and_it_fixes_the_persona",

@@ -11,6 +11,7 @@ mod guests;
 mod hostile;
 mod http;
 mod integrity;
+mod operator;
 mod pins;
 mod policies;
 mod servers;

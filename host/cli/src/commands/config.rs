@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use crate::args::ConfigCommand;
-use crate::context;
 use crate::exit::Failure;
-use crate::output;
+use crate::{context, operator, output};
 
 /// Runs one verb.
 pub(crate) async fn run(explicit: Option<&Path>, command: ConfigCommand) -> Result<(), Failure> {
@@ -58,10 +57,14 @@ async fn trust(file: Option<PathBuf>) -> Result<(), Failure> {
     let user_dir = toolgate_config::user_config_dir(&env).ok_or_else(|| {
         Failure::usage("neither XDG_CONFIG_HOME nor HOME is set, so trust has no place to be recorded")
     })?;
+    // The proof of the user's own configuration: the file at hand may name any data directory.
+    let what = format!("This lets {} count as a configuration, as it is now.", file.display());
+    let proven = operator::prove(&context::own_config()?, &what)?;
     let recorded = toolgate_config::trust::record(&user_dir, &file).map_err(context::config_failure)?;
     let store = context::store(&config, "cli")?;
     let digest = recorded.config.parse().map_err(Failure::failed)?;
     let row = toolgate_store::AuditRow::config_trusted(&file.display().to_string(), &digest);
+    let row = proven.on(row);
     store.append(row).await.map_err(context::store_failure)?;
     output::line(&format!("trusted {} as it is now; a change has to be trusted again", file.display()))
 }

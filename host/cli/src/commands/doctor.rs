@@ -3,24 +3,27 @@
 use std::path::Path;
 
 use serde::Serialize;
-use toolgate_store::AuditReader;
+use toolgate_store::{AuditReader, OperatorProof};
 
-use crate::context;
 use crate::exit::Failure;
 use crate::output::{self, Format};
+use crate::{context, operator};
 
 #[derive(Serialize)]
 struct Check {
     what: &'static str,
     ok: bool,
     detail: String,
+    /// Whether it is only worth a look, and nothing to mend.
+    #[serde(skip)]
+    is_advice: bool,
 }
 
 impl Check {
     fn of<T>(what: &'static str, checked: Result<T, Failure>, detail: impl FnOnce(&T) -> String) -> Self {
         match checked {
-            Ok(value) => Self { what, ok: true, detail: detail(&value) },
-            Err(failure) => Self { what, ok: false, detail: failure.message },
+            Ok(value) => Self { what, ok: true, detail: detail(&value), is_advice: false },
+            Err(failure) => Self { what, ok: false, detail: failure.message, is_advice: false },
         }
     }
 }
@@ -55,13 +58,9 @@ pub(crate) fn run(explicit: Option<&Path>, format: Format) -> Result<(), Failure
             } else {
                 format!("missing for {}", missing.join(", "))
             },
+            is_advice: false,
         });
-        checks.push(Check {
-            what: "operator proof",
-            ok: false,
-            detail: "not set: an agent with a shell on this account can change this configuration as you can"
-                .into(),
-        });
+        checks.push(operator_proof(config));
     }
     checks.insert(
         0,
@@ -72,7 +71,7 @@ pub(crate) fn run(explicit: Option<&Path>, format: Format) -> Result<(), Failure
                 .map_or_else(|| "defaults, no file".to_owned(), |path| path.display().to_string())
         }),
     );
-    let broken = checks.iter().any(|check| !check.ok && check.what != "operator proof");
+    let broken = checks.iter().any(|check| !check.ok && !check.is_advice);
     match format {
         Format::Json => output::json(&serde_json::json!({ "ok": !broken, "checks": checks }))?,
         Format::Text => {
@@ -87,4 +86,17 @@ pub(crate) fn run(explicit: Option<&Path>, format: Format) -> Result<(), Failure
         }
     }
     if broken { Err(Failure::failed("something needs to be mended; see above")) } else { Ok(()) }
+}
+
+/// That nothing is set is worth a look; that what was set is gone has to be mended.
+fn operator_proof(config: &toolgate_config::Config) -> Check {
+    let told = |proof: &OperatorProof| match proof {
+        OperatorProof::None => operator::UNPROVEN.to_owned(),
+        OperatorProof::Pin => "a PIN, typed at the terminal".to_owned(),
+        OperatorProof::OtherUser { agents } => format!("agents run as user {agents}, and you do not"),
+    };
+    let proof = operator::proof(config);
+    let unset = matches!(proof, Ok(OperatorProof::None));
+    let check = Check::of("operator proof", proof, told);
+    Check { ok: check.ok && !unset, is_advice: unset, ..check }
 }

@@ -6,6 +6,7 @@ mod config;
 mod doctor;
 mod init;
 mod mcp;
+mod operator;
 mod plugin;
 mod secret;
 mod serve;
@@ -32,6 +33,7 @@ pub(crate) async fn run(cli: Cli) -> Result<(), Failure> {
         Command::Config(command) => config::run(explicit, command).await,
         Command::Secret(command) => secret::run(explicit, &command),
         Command::Token(command) => token::run(explicit, &command).await,
+        Command::Operator(command) => operator::run(explicit, command).await,
         Command::Doctor(args) => doctor::run(explicit, Format::json(args.json)),
         Command::Version(args) => version(Format::json(args.json)),
         // Both are handled before a runtime exists.

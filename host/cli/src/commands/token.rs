@@ -7,9 +7,8 @@ use toolgate_config::Config;
 use toolgate_store::{AuditRow, Event, Store};
 
 use crate::args::{Token, TokenIssue};
-use crate::context;
 use crate::exit::Failure;
-use crate::output;
+use crate::{context, operator, output};
 
 /// Runs one verb.
 pub(crate) async fn run(explicit: Option<&Path>, command: &Token) -> Result<(), Failure> {
@@ -25,8 +24,11 @@ pub(crate) async fn run(explicit: Option<&Path>, command: &Token) -> Result<(), 
 /// Makes a token and prints it once; the store keeps only its digest.
 async fn issue(config: &Config, store: &Store, args: &TokenIssue) -> Result<(), Failure> {
     context::operator(config, &args.persona)?;
+    let what = format!("This issues a token that acts as persona '{}'.", args.persona);
+    let proven = operator::prove(config, &what)?;
     let issued = store.issue_token(&args.persona).map_err(context::store_failure)?;
-    store.append(AuditRow::token_issued(&issued.id, &args.persona)).await.map_err(context::store_failure)?;
+    let row = proven.on(AuditRow::token_issued(&issued.id, &args.persona));
+    store.append(row).await.map_err(context::store_failure)?;
     if args.json {
         return output::json(&json!({
             "id": issued.id, "persona": args.persona, "token": issued.secret.expose(),

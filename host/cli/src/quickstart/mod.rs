@@ -60,11 +60,14 @@ fn next_steps(dir: &Path) -> Result<(), Failure> {
         "  look around:     toolgate --config {}/toolgate.yaml audit tail",
         dir.display()
     ))?;
+    output::line(
+        "  be the operator: toolgate operator init   (a PIN that approvals ask for at the terminal)",
+    )?;
     output::line("")?;
     output::line(
-        "Until an operator PIN exists, an agent with a shell on this account can change Toolgate's",
+        "Until an operator PIN is set, an agent with a shell on this account could approve itself. With one",
     )?;
     output::line(
-        "configuration as you can. Run agents as another user, or without a shell, where that matters.",
+        "it can still edit your files: run such agents as another user, or without a shell, where that matters.",
     )
 }

@@ -48,13 +48,17 @@ pub enum Event {
     TokenRevoked,
     /// The operator trusted a configuration file of a working directory.
     ConfigTrusted,
+    /// How the operator is proven was set or changed.
+    OperatorProofSet,
+    /// Somebody asked for what only the operator may do and did not prove it.
+    OperatorProofRefused,
     /// Rows that nobody waited for could not be written; says how many.
     AuditGap,
 }
 
 impl Event {
     /// Every kind, in the order of declaration.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::McpCalled,
         Self::McpCompleted,
         Self::McpFailed,
@@ -75,6 +79,8 @@ impl Event {
         Self::TokenIssued,
         Self::TokenRevoked,
         Self::ConfigTrusted,
+        Self::OperatorProofSet,
+        Self::OperatorProofRefused,
         Self::AuditGap,
     ];
 
@@ -101,6 +107,8 @@ impl Event {
             Self::TokenIssued => "token_issued",
             Self::TokenRevoked => "token_revoked",
             Self::ConfigTrusted => "config_trusted",
+            Self::OperatorProofSet => "operator_proof_set",
+            Self::OperatorProofRefused => "operator_proof_refused",
             Self::AuditGap => "audit_gap",
         }
     }
@@ -125,6 +133,8 @@ impl Event {
             Self::TokenIssued => "token.issue",
             Self::TokenRevoked => "token.revoke",
             Self::ConfigTrusted => "config.trust",
+            Self::OperatorProofSet => "operator.init",
+            Self::OperatorProofRefused => "operator.prove",
             Self::AuditGap => "audit.gap",
         }
     }

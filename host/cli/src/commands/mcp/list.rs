@@ -6,12 +6,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolgate_config::{Origin, Transport};
 use toolgate_gateway::{ServerState, ServerStatus, Target};
+use toolgate_store::OperatorProof;
 
 use crate::args::{McpList, McpName, McpStatus, McpTools};
-use crate::context;
 use crate::exit::Failure;
 use crate::json::{at, text};
-use crate::output;
+use crate::{context, operator, output};
 
 /// Lists the configured servers without connecting, or shows one tool.
 pub(crate) async fn list(explicit: Option<&Path>, args: McpList) -> Result<(), Failure> {
@@ -114,7 +114,11 @@ pub(crate) async fn status(explicit: Option<&Path>, args: McpStatus) -> Result<(
     if statuses.is_empty() {
         return output::line(&format!("persona {} has no servers", args.persona));
     }
-    statuses.iter().try_for_each(print_status)
+    statuses.iter().try_for_each(print_status)?;
+    if operator::proof(gateway.config())? == OperatorProof::None {
+        tracing::warn!("{}", operator::UNPROVEN);
+    }
+    Ok(())
 }
 
 fn print_status(status: &ServerStatus) -> Result<(), Failure> {

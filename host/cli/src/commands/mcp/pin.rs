@@ -7,12 +7,18 @@ use toolgate_gateway::{Drift, DriftKind};
 
 use crate::args::{McpName, McpPin};
 use crate::exit::{Code, Failure};
-use crate::output;
+use crate::{operator, output};
 
 /// Shows a server's pins, or accepts what it shows now.
 pub(crate) async fn pin(explicit: Option<&Path>, args: McpPin) -> Result<(), Failure> {
     let (gateway, caller) = super::open(explicit, &args.persona)?;
     if args.accept {
+        let what = format!("This approves what the server {} shows now.", args.name);
+        let proven = operator::prove(gateway.config(), &what);
+        if proven.is_err() {
+            gateway.shutdown().await;
+        }
+        let _ = proven?;
         let accepted = gateway.accept(&caller, &args.name, args.surface.as_deref()).await;
         gateway.shutdown().await;
         let accepted = accepted.map_err(Failure::integrity)?;

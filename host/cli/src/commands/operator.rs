@@ -1,0 +1,51 @@
+//! `toolgate operator …`: how the operator is told from an agent with a shell.
+
+use std::path::Path;
+
+use toolgate_store::{AuditRow, Event, OperatorProof};
+
+use crate::args::{OperatorCommand, OperatorInit};
+use crate::exit::Failure;
+use crate::{context, operator, output, sys};
+
+/// Runs one verb.
+pub(crate) async fn run(explicit: Option<&Path>, command: OperatorCommand) -> Result<(), Failure> {
+    match command {
+        OperatorCommand::Init(args) => init(explicit, &args).await,
+    }
+}
+
+/// Sets the proof; one that is set already has to be given first.
+async fn init(explicit: Option<&Path>, args: &OperatorInit) -> Result<(), Failure> {
+    let config = context::config(explicit)?;
+    let store = context::store(&config, "operator")?;
+    if operator::proof(&config)? != OperatorProof::None {
+        let _ = operator::prove(&config, "This replaces the proof of the operator that is set now.")?;
+    }
+    let operator = operator::of(&config);
+    let (how, told) = if let Some(name) = &args.agents_run_as {
+        let agents = other_user(&config.data_dir, name)?;
+        operator.set_other_user(agents).map_err(operator::failure)?;
+        let owned = config.data_dir.display();
+        ("other_user", format!("user {agents} is an agent; the owner of {owned} is the operator"))
+    } else {
+        let pin = operator::new_pin()?;
+        operator.set_pin(&pin).map_err(operator::failure)?;
+        ("pin", "the operator PIN is set; verbs that widen ask for it at the terminal".to_owned())
+    };
+    let row = AuditRow::new(Event::OperatorProofSet).with("proof", how).with("uid", sys::user());
+    store.append(row).await.map_err(context::store_failure)?;
+    output::line(&told)
+}
+
+fn other_user(data_dir: &Path, name: &str) -> Result<u32, Failure> {
+    let agents = sys::user_id(name)
+        .ok_or_else(|| Failure::usage(format!("there is no user '{name}'; give a name or a number")))?;
+    let owner = sys::owner(data_dir).map_err(Failure::failed)?;
+    if agents == owner || sys::user() != owner {
+        return Err(Failure::usage(format!(
+            "the data directory belongs to user {owner}: run this as that user, and let agents run as another than it"
+        )));
+    }
+    Ok(agents)
+}
