@@ -21,6 +21,11 @@ pub mod imports {
                 import toolgate:plugin/hashing@0.1.0;
                 import toolgate:plugin/settings@0.1.0;
                 import toolgate:plugin/matching@0.1.0;
+                import toolgate:plugin/kv@0.1.0;
+                import toolgate:plugin/http@0.1.0;
+                import toolgate:plugin/secrets@0.1.0;
+                import toolgate:plugin/secrets-reveal@0.1.0;
+                import toolgate:plugin/files@0.1.0;
             }
         ",
         world: "toolgate:sdk/imports",

@@ -39,7 +39,9 @@
 //! the call; for a policy that is a denial, for an adapter a failed call.
 //!
 //! Nothing here reaches the network, the disk, the environment or the clock of the machine: a
-//! plugin links no WASI, and what it may touch is the list of its imports.
+//! plugin links no WASI, and what it may touch is the list of its imports. [`kv`], [`http`],
+//! [`secrets`], [`secrets_reveal`] and [`files`] are capabilities: calling one puts it on that
+//! list, and then its release has to declare a label of it and the operator to grant that label.
 
 pub mod adapter;
 #[doc(hidden)]
@@ -57,6 +59,7 @@ pub use bindings::imports::toolgate::plugin::types::{
     Decision, Edit, Error, Finding, LabelList, PinState, Redaction, SurfaceKind,
 };
 pub use bindings::imports::toolgate::plugin::{clock, hashing, log, matching};
+pub use bindings::imports::toolgate::plugin::{files, http, kv, secrets, secrets_reveal};
 pub use policy::{
     CallPolicy, CompletePolicy, ConnectPolicy, ElicitPolicy, InstallPolicy, ListPolicy, PromptPolicy,
     ReadPolicy, ResultPolicy, SubscribePolicy,

@@ -7,6 +7,7 @@ use crate::Outcome;
 use crate::plugin::TARGET;
 use crate::project::Project;
 
+mod contract;
 mod dependencies;
 mod floors;
 mod licences;
@@ -41,6 +42,7 @@ pub(crate) fn run(project: &Project, for_release: bool) -> Outcome<bool> {
         ("floors of the house", floors::check(&host)),
         ("bans and sources", dependencies::check(&host, &guests)),
         ("licences", licences::check(&host, &guests)),
+        ("the plugin contract", contract::check(project)?),
         ("signed first-party blobs", releases::check(project, &guests, for_release)?),
         ("requirements and their tests", requirements::check(project)?),
         ("tidiness", tidy::check(project)?),
