@@ -15,6 +15,26 @@ use crate::{random_hex, sys};
 ///
 /// On any error the old content stands and the temporary file is gone.
 pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut temporary = written_beside(path, bytes)?;
+    fs::rename(&temporary.path, path)?;
+    temporary.became_real = true;
+    sys::sync_directory(parent_of(path))
+}
+
+/// Writes `bytes` to a new file at `path` in one step with mode 0600: whole, or not at all.
+///
+/// # Errors
+/// `AlreadyExists` if something is there; it stays as it is.
+pub fn create_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // A second name for the same file is refused where the name is taken, which a rename is not.
+    let temporary = written_beside(path, bytes)?;
+    fs::hard_link(&temporary.path, path)?;
+    drop(temporary);
+    sys::sync_directory(parent_of(path))
+}
+
+/// A file with these bytes, flushed to the disk, in the directory of `path`.
+fn written_beside(path: &Path, bytes: &[u8]) -> io::Result<Temporary> {
     let name = path.file_name().ok_or_else(|| {
         io::Error::new(io::ErrorKind::InvalidInput, format!("`{}` names no file", path.display()))
     })?;
@@ -25,14 +45,11 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut temporary_name = std::ffi::OsString::from(".");
     temporary_name.push(name);
     temporary_name.push(format!(".{}.tmp", random_hex(8)));
-    let mut temporary = Temporary { path: directory.join(temporary_name), became_real: false };
+    let temporary = Temporary { path: directory.join(temporary_name), became_real: false };
     let mut file = sys::create_new_private(&temporary.path)?;
     file.write_all(bytes)?;
     file.sync_all()?;
-    drop(file);
-    fs::rename(&temporary.path, path)?;
-    temporary.became_real = true;
-    sys::sync_directory(directory)
+    Ok(temporary)
 }
 
 /// Opens `path` for appending, making it with mode 0600 where it does not exist. For logs and lock files.
@@ -65,6 +82,13 @@ pub fn create_private_dir(path: &Path) -> io::Result<()> {
 pub fn is_writable_by_others(path: &Path) -> io::Result<bool> {
     let real = fs::canonicalize(path)?;
     sys::is_writable_by_others(&real, parent_of(&real))
+}
+
+/// Whether group or others can read the file at `path`; `false` where a platform has no such modes, and
+/// for what is no plain file: a pipe that the caller opened has no readers but the caller.
+pub fn is_readable_by_others(path: &Path) -> io::Result<bool> {
+    let found = fs::metadata(path)?;
+    Ok(found.is_file() && sys::is_readable_by_others(&found))
 }
 
 fn parent_of(path: &Path) -> &Path {

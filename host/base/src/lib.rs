@@ -14,5 +14,5 @@ mod secret;
 mod sys;
 
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use random::random_hex;
+pub use random::{random_bytes, random_hex};
 pub use secret::Secret;

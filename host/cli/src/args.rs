@@ -1,12 +1,16 @@
 //! The command line, noun then verb. Help texts are written for somebody who has not read the docs.
 
+mod key;
 pub(crate) mod plugin;
+mod sign;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use key::{Key, KeyNew, KeyShow, KeySign};
 pub(crate) use plugin::Plugin;
+pub(crate) use sign::PluginSign;
 
 /// A gateway between AI agents and MCP servers, with signed WebAssembly policies in between.
 #[derive(Debug, Parser)]
@@ -33,9 +37,12 @@ pub(crate) enum Command {
     /// MCP servers: add, list, call, pin, explain.
     #[command(subcommand)]
     Mcp(Mcp),
-    /// Signed plugins: list, inspect, verify.
+    /// Signed plugins: list, inspect, verify, sign.
     #[command(subcommand)]
     Plugin(Plugin),
+    /// Keys that sign plugins: new, show, sign.
+    #[command(subcommand)]
+    Key(Key),
     /// The audit log: tail, query, verify.
     #[command(subcommand)]
     Audit(Audit),

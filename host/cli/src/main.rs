@@ -9,6 +9,7 @@ mod context;
 mod demo;
 mod exit;
 mod json;
+mod keys;
 mod operator;
 mod output;
 mod quickstart;

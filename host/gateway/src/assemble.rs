@@ -26,7 +26,7 @@ pub const COMPONENT_FILE: &str = "component.wasm";
 /// Name of the signed release in a plugin's directory.
 pub const RELEASE_FILE: &str = "release.dsse.json";
 /// No component or release is read beyond this; the plugin host has its own, smaller bounds.
-const MAX_FILE: u64 = 64 * 1024 * 1024;
+pub const MAX_FILE: u64 = 64 * 1024 * 1024;
 
 /// Why a plugin is not in force.
 #[derive(Debug, thiserror::Error)]

@@ -43,6 +43,7 @@ mod inspect;
 mod installer;
 mod json;
 mod limits;
+mod manifest;
 mod policy;
 mod set;
 mod state;
@@ -67,6 +68,7 @@ pub use inspect::{Inspection, inspect};
 pub use installer::{
     Artifact, Binding, Candidate, CommandLine, Endpoint, Installer, Launch, Page, Plan, Value,
 };
+pub use manifest::{Manifest, ManifestError, SOURCES_LIMIT};
 pub use policy::Policy;
 pub use set::PluginSet;
 pub use strikes::MAX_STRIKES;

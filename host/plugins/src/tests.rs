@@ -3,7 +3,7 @@
 
 mod adapters;
 mod first_party;
-mod guests;
+pub(crate) mod guests;
 mod installers;
 mod limits;
 mod loading;

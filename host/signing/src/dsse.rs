@@ -22,7 +22,7 @@ pub const MAX_PAYLOAD: usize = 256 * 1024;
 /// Most signatures on one envelope; each costs one check per key of the rule.
 pub const MAX_SIGNATURES: usize = 16;
 
-/// The only payload type that is accepted: an in-toto statement as JSON.
+/// The only payload type of a release: an in-toto statement as JSON.
 pub const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
 
 /// Where an envelope has objects.
@@ -61,8 +61,9 @@ struct WrittenSignature {
 }
 
 impl Envelope {
-    /// Reads an envelope: size, UTF-8, duplicate keys, closedness, type, base64, number of signatures.
-    pub(crate) fn read(bytes: &[u8]) -> Result<Self, VerifyError> {
+    /// Reads an envelope of a type: size, UTF-8, duplicate keys, closedness, type, base64, number of
+    /// signatures.
+    pub(crate) fn read(bytes: &[u8], expected: &str) -> Result<Self, VerifyError> {
         if bytes.len() > MAX_ENVELOPE {
             return Err(VerifyError::TooLarge { what: "envelope", bytes: bytes.len(), limit: MAX_ENVELOPE });
         }
@@ -70,8 +71,11 @@ impl Envelope {
         check_json("envelope", text, &OBJECTS)?;
         let written: Written =
             serde_json::from_str(text).map_err(|error| VerifyError::malformed("envelope", &error))?;
-        if written.payload_type != PAYLOAD_TYPE {
-            return Err(VerifyError::PayloadType { found: written.payload_type });
+        if written.payload_type != expected {
+            return Err(VerifyError::PayloadType {
+                expected: expected.to_owned(),
+                found: written.payload_type,
+            });
         }
         let payload = decode(&written.payload).ok_or(VerifyError::Base64 { what: "payload" })?;
         if payload.len() > MAX_PAYLOAD {

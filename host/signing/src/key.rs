@@ -116,7 +116,10 @@ impl PublicKey {
 
     /// Whether `signature` is this key's over `message`, by the strict rules of RFC 8032: canonical
     /// scalar and point, no point of small order.
-    pub(crate) fn verifies(&self, message: &[u8], signature: &[u8; 64]) -> bool {
+    ///
+    /// For formats that are no DSSE envelope, as signed notes; the caller sees to it that the message says
+    /// what it is.
+    pub fn verifies(&self, message: &[u8], signature: &[u8; 64]) -> bool {
         self.0.verify_strict(message, &Signature::from_bytes(signature)).is_ok()
     }
 

@@ -31,22 +31,34 @@ mod definition;
 mod digest;
 mod dsse;
 mod key;
+#[cfg(any(test, feature = "sign"))]
+mod keyfile;
 mod release;
 #[cfg(any(test, feature = "sign"))]
 mod sign;
+#[cfg(any(test, feature = "sign"))]
+mod signer;
 #[cfg(test)]
 mod vectors;
 mod verify;
+mod words;
 
 pub use canonical::{CanonicalError, MAX_DEPTH, canonical_json};
 pub use definition::{DefinitionError, DefinitionKind, definition_digest, surface_digest};
 pub use digest::{Digest, DigestError};
 pub use dsse::{MAX_ENVELOPE, MAX_PAYLOAD, MAX_SIGNATURES, PAYLOAD_TYPE, pre_authentication_encoding};
 pub use key::{KeyError, KeyId, PublicKey};
+#[cfg(any(test, feature = "sign"))]
+pub use keyfile::{KeyFileError, is_sealed};
 pub use release::{
     Access, Capabilities, FilesCapability, HttpCapability, Kind, KvCapability, Limits, PREDICATE_TYPE,
     Release, STATEMENT_TYPE, SecretCapability,
 };
 #[cfg(any(test, feature = "sign"))]
 pub use sign::{SigningKey, release_statement, sign_payload, sign_release};
-pub use verify::{Threshold, VerifiedRelease, VerifyError, verify_release};
+#[cfg(any(test, feature = "sign"))]
+pub use signer::{
+    SignError, Signer, add_signature, decode_pre_authentication, read_signature, seal, seal_with,
+    unverified_payload,
+};
+pub use verify::{Threshold, VerifiedPayload, VerifiedRelease, VerifyError, verify_payload, verify_release};

@@ -1,4 +1,4 @@
-//! Making signatures: for `xtask`, publishers and tests. The binary `toolgate` is built without it.
+//! Making signatures: for publishers, `xtask` and tests.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,7 +14,7 @@ use crate::release::{PREDICATE_TYPE, Release, STATEMENT_TYPE, Statement, Subject
 
 /// A secret Ed25519 key. Public and secret half are kept together, because signing with a foreign public
 /// half gives the secret away (RUSTSEC-2022-0093). Zeroed on drop; prints as its public half.
-pub struct SigningKey(ed25519_dalek::SigningKey);
+pub struct SigningKey(pub(crate) ed25519_dalek::SigningKey);
 
 impl SigningKey {
     /// The key of a 32-byte seed (RFC 8032, section 5.1.5).

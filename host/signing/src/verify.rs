@@ -65,8 +65,10 @@ pub enum VerifyError {
         what: &'static str,
     },
     /// The payload is of another type.
-    #[error("the payload type is {}, not `{PAYLOAD_TYPE}`", shown(found))]
+    #[error("the payload type is {}, not `{expected}`", shown(found))]
     PayloadType {
+        /// The type that belongs here.
+        expected: String,
         /// The type that is given.
         found: String,
     },
@@ -209,10 +211,10 @@ pub fn verify_release(
     trust: &dyn Fn(&str) -> Option<Threshold>,
 ) -> Result<VerifiedRelease, VerifyError> {
     let digest = Digest::of(envelope);
-    let envelope = Envelope::read(envelope)?;
+    let envelope = Envelope::read(envelope, PAYLOAD_TYPE)?;
     let claimed = claimed_name(&envelope.payload)?;
     let threshold = trust(&claimed).ok_or_else(|| VerifyError::NoRule { name: claimed.clone() })?;
-    let signers = check_threshold(&claimed, &threshold, &envelope)?;
+    let signers = check_threshold(&claimed, PAYLOAD_TYPE, &threshold, &envelope)?;
     let (release, component) = read_statement(&envelope.payload)?;
     // The claim was read leniently; what counts is the strict reading of the same bytes.
     expect_name(&claimed, &release.name)?;
@@ -263,6 +265,31 @@ impl VerifiedRelease {
     }
 }
 
+/// Verifies an envelope of another type than a release: a registry's documents are such. `what` names it
+/// in messages.
+///
+/// # Errors
+/// As [`verify_release`], without what belongs to statements.
+pub fn verify_payload(
+    what: &str,
+    envelope: &[u8],
+    payload_type: &str,
+    threshold: &Threshold,
+) -> Result<VerifiedPayload, VerifyError> {
+    let envelope = Envelope::read(envelope, payload_type)?;
+    let signers = check_threshold(what, payload_type, threshold, &envelope)?;
+    Ok(VerifiedPayload { payload: envelope.payload, signers })
+}
+
+/// Bytes that enough of the given keys signed under one payload type.
+#[derive(Debug, Clone)]
+pub struct VerifiedPayload {
+    /// Exactly the bytes that were signed.
+    pub payload: Vec<u8>,
+    /// The ids of the keys that signed, sorted.
+    pub signers: Vec<KeyId>,
+}
+
 /// The name in the payload's predicate, of a payload that is not yet verified.
 fn claimed_name(payload: &[u8]) -> Result<String, VerifyError> {
     #[derive(Deserialize)]
@@ -282,6 +309,7 @@ fn claimed_name(payload: &[u8]) -> Result<String, VerifyError> {
 /// signatures nor key ids, of which an attacker can make as many as wanted.
 fn check_threshold(
     name: &str,
+    payload_type: &str,
     threshold: &Threshold,
     envelope: &Envelope,
 ) -> Result<Vec<KeyId>, VerifyError> {
@@ -299,7 +327,7 @@ fn check_threshold(
             keys: keys.len(),
         });
     }
-    let signed = pre_authentication_encoding(PAYLOAD_TYPE, &envelope.payload);
+    let signed = pre_authentication_encoding(payload_type, &envelope.payload);
     keys.retain(|key| envelope.signatures.iter().any(|signature| key.verifies(&signed, signature)));
     if keys.len() < minimum {
         return Err(VerifyError::Signature {

@@ -11,6 +11,7 @@ mod guests;
 mod hostile;
 mod http;
 mod integrity;
+mod keys;
 mod operator;
 mod pins;
 mod policies;

@@ -101,3 +101,14 @@ fn a_file_that_others_can_write_is_told_from_one_they_cannot() {
     assert!(!is_writable_by_others(&path).unwrap(), "the sticky bit protects it");
     assert!(is_writable_by_others(&root.path().join("none")).is_err());
 }
+
+#[test]
+fn a_new_file_never_replaces_one_that_is_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("key");
+    super::create_private(&path, b"first").unwrap();
+    let refused = super::create_private(&path, b"second").unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::AlreadyExists);
+    assert_eq!(std::fs::read(&path).unwrap(), b"first");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left beside it");
+}

@@ -30,3 +30,7 @@ pub(crate) fn sync_directory(_path: &Path) -> io::Result<()> {
 pub(crate) fn is_writable_by_others(_file: &Path, _directory: &Path) -> io::Result<bool> {
     Ok(false)
 }
+
+pub(crate) fn is_readable_by_others(_: &std::fs::Metadata) -> bool {
+    false
+}

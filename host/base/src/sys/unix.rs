@@ -8,6 +8,7 @@ use std::path::Path;
 const PRIVATE_FILE: u32 = 0o600;
 const PRIVATE_DIR: u32 = 0o700;
 const GROUP_OR_OTHERS: u32 = 0o077;
+const GROUP_OR_OTHERS_READ: u32 = 0o044;
 const GROUP_OR_OTHERS_WRITE: u32 = 0o022;
 const OTHERS_WRITE: u32 = 0o002;
 const STICKY: u32 = 0o1000;
@@ -50,6 +51,10 @@ pub(crate) fn is_writable_by_others(file: &Path, directory: &Path) -> io::Result
         || foreign(found.uid())
         || foreign(above.uid())
         || above.mode() & OTHERS_WRITE != 0 && above.mode() & STICKY == 0)
+}
+
+pub(crate) fn is_readable_by_others(found: &Metadata) -> bool {
+    found.mode() & GROUP_OR_OTHERS_READ != 0
 }
 
 fn effective_user() -> u32 {

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::Json;
+use super::{Json, PluginSign};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Plugin {
@@ -12,6 +12,8 @@ pub(crate) enum Plugin {
     Inspect(PluginRef),
     /// Check signature, digest, imports and exports, and compile it.
     Verify(PluginRef),
+    /// Sign a release of a component: what it says is read from plugin.toml and from the binary.
+    Sign(PluginSign),
 }
 
 #[derive(Debug, Args)]

@@ -5,6 +5,7 @@ mod audit;
 mod config;
 mod doctor;
 mod init;
+mod key;
 mod mcp;
 mod operator;
 mod plugin;
@@ -27,6 +28,7 @@ pub(crate) async fn run(cli: Cli) -> Result<(), Failure> {
         Command::Init(args) => init::run(&args),
         Command::Serve(args) => serve::run(explicit, args).await,
         Command::Mcp(command) => mcp::run(explicit, command).await,
+        Command::Key(command) => key::run(&command),
         Command::Plugin(command) => plugin::run(explicit, &command),
         Command::Approvals(command) => approvals::run(explicit, &command),
         Command::Audit(command) => audit::run(explicit, command).await,

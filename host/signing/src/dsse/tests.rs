@@ -4,7 +4,7 @@ use super::{Envelope, MAX_ENVELOPE, MAX_PAYLOAD, PAYLOAD_TYPE, decode, pre_authe
 use crate::{SigningKey, sign_payload};
 
 fn code(envelope: &[u8]) -> &'static str {
-    match Envelope::read(envelope) {
+    match Envelope::read(envelope, crate::dsse::PAYLOAD_TYPE) {
         Ok(_) => "accepted",
         Err(error) => error.code(),
     }

@@ -2,6 +2,7 @@
 
 mod inspect;
 mod list;
+mod sign;
 mod verify;
 
 use std::path::Path;
@@ -19,11 +20,16 @@ use crate::exit::{Code, Failure};
 
 /// Runs one verb.
 pub(crate) fn run(explicit: Option<&Path>, command: &Plugin) -> Result<(), Failure> {
+    // Signing is the author's, who may have no configuration.
+    if let Plugin::Sign(args) = command {
+        return sign::run(args);
+    }
     let config = context::config(explicit)?;
     match command {
         Plugin::List(args) => list::list(&config, args.json),
         Plugin::Inspect(args) => inspect::inspect(&config, &args.plugin, args.json),
         Plugin::Verify(args) => verify::verify(&config, &args.plugin, args.json),
+        Plugin::Sign(args) => sign::run(args),
     }
 }
 
