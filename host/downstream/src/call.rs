@@ -138,7 +138,7 @@ fn neutral_params(params: Option<&RawValue>) -> Result<Box<RawValue>, ErrorObjec
     if edit::get(params, "/name").and_then(edit::string).is_none() {
         return Err(invalid("tools/call needs params.name, a string"));
     }
-    reply::raw(envelope::remove_progress_token(&envelope::strip_modern_meta(params)))
+    reply::raw(envelope::remove_progress_token(&envelope::strip_modern_meta(params)).into_owned())
 }
 
 /// The client's token as it wrote it: a string or an integer; anything else asks for nothing.

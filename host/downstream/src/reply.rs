@@ -1,5 +1,7 @@
 //! Messages towards a client, and the envelope its era puts around a result.
 
+use std::sync::LazyLock;
+
 use serde_json::json;
 use serde_json::value::RawValue;
 use toolgate_wire::envelope::{self, Era, ResultKind};
@@ -65,8 +67,9 @@ pub(crate) fn dress(era: Era, outcome: Outcome) -> Outcome {
 /// Overwrites a `serverInfo` that came from behind: the server this client talks to is Toolgate, and a
 /// name that another server claims for itself must not be shown as ours.
 fn modern(result: &str) -> Result<Box<RawValue>, ErrorObject> {
+    static INFO: LazyLock<String> = LazyLock::new(|| server_info().to_string());
     let complete = envelope::complete_result(result);
-    let marked = edit::ensure(&complete, SERVER_INFO, &server_info().to_string());
+    let marked = edit::ensure(&complete, SERVER_INFO, &INFO);
     raw(marked.map_err(|error| internal(&format!("cannot mark a result: {error}")))?)
 }
 

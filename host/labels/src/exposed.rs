@@ -39,6 +39,14 @@ pub fn exposed_name(server: &str, tool: &str, max: usize) -> String {
     }
 }
 
+/// How every exposed name of `server` begins, at least: what does not begin so is no name of its
+/// tools. May be empty.
+pub fn exposed_prefix(server: &str, max: usize) -> String {
+    // A digested name keeps this much of its server; a plain one keeps the whole.
+    let room = max.saturating_sub(DIGITS + 1);
+    accepted(server).chars().take(room / 2).collect()
+}
+
 /// Whether server and tool cannot be read back from `<server>__<tool>`: the first `__` in it must be
 /// the separator, and every character must be one that clients accept.
 fn is_ambiguous(server: &str, tool: &str) -> bool {

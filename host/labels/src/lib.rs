@@ -13,6 +13,6 @@ mod exposed;
 mod label;
 mod name;
 
-pub use exposed::exposed_name;
+pub use exposed::{exposed_name, exposed_prefix};
 pub use label::{Label, LabelError, MAX_LABEL, Pattern};
 pub use name::{MAX_SERVER_NAME, NameError, check_server_name};

@@ -28,6 +28,10 @@ const PLACES: usize = 128;
 /// How long a call waits for a place before it fails as busy.
 pub(crate) const PLACE_WAIT: Duration = Duration::from_secs(1);
 
+/// Slots that keep the image of one component's memory mapped after use: each plugin may run on
+/// several threads at once, and a slot that changes hands costs more than the call itself.
+const WARM_SLOTS: u32 = 64;
+
 /// Bytes of a guest's memory that stay resident between two uses of a slot where the kernel can
 /// say which pages are dirty: then only those are reset (spec plugin-host 6: 13 µs a call).
 const KEEP_WITH_PAGEMAP_SCAN: usize = 1 << 20;
@@ -103,7 +107,7 @@ fn pool() -> PoolingAllocationConfig {
         .max_tables_per_component(tables)
         .max_tables_per_module(tables)
         .table_elements(limits::MAX_TABLE_ELEMENTS)
-        .max_unused_warm_slots(8)
+        .max_unused_warm_slots(WARM_SLOTS)
         .linear_memory_keep_resident(keep)
         .table_keep_resident(limits::MAX_TABLE_ELEMENTS * size_of::<usize>())
         .pagemap_scan(Enabled::Auto);

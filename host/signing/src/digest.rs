@@ -52,7 +52,12 @@ impl Digest {
 
     /// The 64 hex digits alone, as in-toto statements and names of blobs have them.
     pub fn hex(&self) -> String {
-        hex::encode(self.0)
+        // Not `hex::encode`, which collects characters one by one: every call makes several of these.
+        let mut digits = [0; 64];
+        match hex::encode_to_slice(self.0, &mut digits) {
+            Ok(()) => String::from_utf8_lossy(&digits).into_owned(),
+            Err(_) => hex::encode(self.0),
+        }
     }
 
     /// Reads the 64 hex digits alone.
@@ -68,7 +73,8 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{SCHEME}{}", self.hex())
+        formatter.write_str(SCHEME)?;
+        formatter.write_str(&self.hex())
     }
 }
 

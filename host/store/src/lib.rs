@@ -12,7 +12,8 @@
 //! is made visible: see [`AuditReader::verify`] and [`Store::pins_of`].
 //!
 //! Calls about `state.db` are short and synchronous; they wait at most [`BUSY_TIMEOUT`] for
-//! another process. [`Store::append`] holds no lock across an await: one thread owns the writer.
+//! another process. [`Store::append`] holds no lock across an await and waits for no other process on
+//! its caller's thread.
 
 pub mod audit;
 mod database;

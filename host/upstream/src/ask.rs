@@ -5,6 +5,7 @@
 //! future that is dropped counts as cancelled: the server is told in every case but the first two
 //! (PR-14). Nothing here repeats a request.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -112,16 +113,20 @@ fn prepare(
     }
     let mut text = envelope::strip_modern_meta(given);
     if let Some(meta) = meta {
-        text = envelope::add_modern_meta(Some(&text), meta);
+        text = Cow::Owned(envelope::add_modern_meta(Some(&text), meta));
     }
     text = match token {
-        Some(token) => envelope::set_progress_token(Some(&text), &token.to_string()),
-        None => envelope::remove_progress_token(&text),
+        Some(token) => Cow::Owned(envelope::set_progress_token(Some(&text), &token.to_string())),
+        None => match envelope::remove_progress_token(&text) {
+            Cow::Owned(without) => Cow::Owned(without),
+            Cow::Borrowed(_) => text,
+        },
     };
     if method == "tools/call" && matches!(edit::get(&text, "/arguments"), None | Some("null")) {
-        text = edit::set(&text, "/arguments", "{}").map_err(|error| refuse(error.to_string()))?;
+        let with = edit::set(&text, "/arguments", "{}").map_err(|error| refuse(error.to_string()))?;
+        text = Cow::Owned(with);
     }
-    edit::raw(text).map_err(|error| refuse(error.to_string()))
+    edit::raw(text.into_owned()).map_err(|error| refuse(error.to_string()))
 }
 
 /// A modern result of a kind that nobody asked for is invalid (spec 2026-07-28, 1.1: unknown

@@ -2,7 +2,7 @@ use std::collections::{HashMap, HashSet};
 
 use proptest::prelude::*;
 
-use super::exposed_name;
+use super::{exposed_name, exposed_prefix};
 
 const MAX: usize = 49;
 
@@ -155,5 +155,19 @@ proptest! {
     #[test]
     fn any_text_at_all_gives_an_accepted_name(server in any::<String>(), tool in any::<String>(), max in 1_usize..65) {
         prop_assert!(is_accepted(&exposed_name(&server, &tool, max), max));
+    }
+}
+
+#[test]
+fn every_exposed_name_begins_with_the_prefix_of_its_server() {
+    let long = "s".repeat(64);
+    for server in ["fix", "a.b", "a_", "__", "-", long.as_str()] {
+        for tool in ["t", "read file", "_x", "\u{fc}", "deadbeef00", &"t".repeat(200), ""] {
+            for max in [5, 11, 12, 13, 20, 49, 64] {
+                let name = exposed_name(server, tool, max);
+                let prefix = exposed_prefix(server, max);
+                assert!(name.starts_with(&prefix), "{name} of {server} and {tool}, at most {max}: {prefix}");
+            }
+        }
     }
 }

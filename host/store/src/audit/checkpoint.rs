@@ -35,30 +35,32 @@ impl Checkpointer {
         Self { path: path.to_owned(), groups: 0, rows: 0, frames: Arc::new(AtomicI64::new(0)), thread: None }
     }
 
-    /// Called by the writer after each group, outside of a transaction.
-    pub(crate) fn wrote(&mut self, connection: &Connection, rows: usize) {
+    /// Called by the writer after each group, outside of a transaction. True: the writer itself has
+    /// to do a [`Self::checkpoint`].
+    pub(crate) fn wrote(&mut self, rows: usize) -> bool {
         self.groups += 1;
         self.rows += rows;
         if self.groups < GROUPS && self.rows < ROWS {
-            return;
+            return false;
         }
         self.groups = 0;
         self.rows = 0;
         if self.frames.load(Ordering::Relaxed) > MAX_FRAMES {
-            checkpoint(connection, &self.frames);
-            return;
+            return true;
         }
         if self.thread.is_none() {
             self.thread = start(self.path.clone(), Arc::clone(&self.frames));
         }
         // A full channel means that one is due already; a closed one that the thread has failed.
-        let asked = match &self.thread {
-            Some((due, _)) => !matches!(due.try_send(()), Err(TrySendError::Disconnected(()))),
-            None => false,
-        };
-        if !asked {
-            checkpoint(connection, &self.frames);
+        match &self.thread {
+            Some((due, _)) => matches!(due.try_send(()), Err(TrySendError::Disconnected(()))),
+            None => true,
         }
+    }
+
+    /// A checkpoint on the writer's own connection.
+    pub(crate) fn checkpoint(&self, connection: &Connection) {
+        checkpoint(connection, &self.frames);
     }
 
     /// Ends the thread after the checkpoint it may be in.

@@ -15,7 +15,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sha2::{Digest as _, Sha256};
+use toolgate_signing::Digest;
 
 use super::chain::{GENESIS, Hash};
 use crate::error::StoreError;
@@ -29,7 +29,7 @@ const MAX_BYTES: usize = (MAX_SLOTS + 1) * SLOT;
 /// The most characters of a chain's name in its column.
 pub(crate) const MAX_CHAIN_NAME: usize = 24;
 /// How often and how long the lock of the file is waited for: 2 s in all.
-const LOCK_PAUSES: u32 = 1000;
+pub(crate) const LOCK_PAUSES: u32 = 1000;
 const LOCK_PAUSE: Duration = Duration::from_millis(2);
 const CHECK_DIGITS: usize = 16;
 const TITLE: &str = "toolgate audit heads, format 1";
@@ -69,12 +69,14 @@ impl Anchors {
     }
 }
 
-/// The file of one data directory. Opened anew for each access, so that a file that was moved
-/// away is missed instead of being written to in its new place.
+/// The file of one data directory. Before each access it is looked up by its path, so that a file
+/// that was moved away is missed instead of being written to in its new place.
 #[derive(Debug)]
 pub(crate) struct Heads {
     path: PathBuf,
     last: Option<Last>,
+    /// The file that was written last, kept open, and which one it is.
+    open: Option<(File, sys::FileId)>,
 }
 
 /// The file as this process left it, and the slot it wrote.
@@ -89,7 +91,7 @@ struct Last {
 impl Heads {
     /// The anchors of a data directory.
     pub(crate) fn of(data_dir: &Path) -> Self {
-        Self { path: data_dir.join(paths::AUDIT_HEADS), last: None }
+        Self { path: data_dir.join(paths::AUDIT_HEADS), last: None, open: None }
     }
 
     /// The file.
@@ -111,7 +113,7 @@ impl Heads {
     pub(crate) fn create(&self) -> Result<(), StoreError> {
         let made = || {
             let mut file = sys::open_private(&self.path)?;
-            lock(&file)?;
+            lock(&file, LOCK_PAUSES)?;
             if file.metadata()?.len() == 0 {
                 file.write_all(title().as_bytes())?;
                 file.sync_all()?;
@@ -140,27 +142,50 @@ impl Heads {
     }
 
     /// Moves a chain's anchor forward. False where there is no slot to move.
-    pub(crate) fn advance(&mut self, chain: &str, head: &Head) -> Result<bool, StoreError> {
-        let mut last = self.last.take();
-        let mut left = None;
-        let done = self.change(|file| {
-            let mut bytes = read_bytes(file)?;
-            // Most often the file is as this process left it, and nothing has to be parsed.
-            let known = last.take().filter(|last| last.chain == chain && last.bytes == bytes);
-            let found = known.map(|last| (last.index, last.seq)).or_else(|| find(&bytes, chain));
-            let Some((index, seq)) = found else { return Ok(false) };
-            // A slower writer of the same chain may come late; its head is behind by then.
-            if seq < head.seq {
-                let slot = write_slot(file, index, chain, head)?;
-                if let Some(old) = bytes.get_mut(offset(index)..offset(index + 1)) {
-                    old.copy_from_slice(slot.as_bytes());
-                    left = Some(Last { chain: chain.to_owned(), index, seq: head.seq, bytes });
-                }
+    /// `pauses` of 2 ms are spent on the file's lock.
+    pub(crate) fn advance(&mut self, chain: &str, head: &Head, pauses: u32) -> Result<bool, StoreError> {
+        let advanced = match self.reopen() {
+            Ok(Some((mut file, id))) => self.advance_in(&mut file, chain, head, pauses).inspect(|_| {
+                // Where anything failed the file is closed, and its lock with it.
+                self.open = file.unlock().is_ok().then_some((file, id));
+            }),
+            Ok(None) => Ok(false),
+            Err(error) => Err(error),
+        };
+        advanced.map_err(|source| StoreError::io("write", &self.path, source))
+    }
+
+    fn advance_in(&mut self, file: &mut File, chain: &str, head: &Head, pauses: u32) -> io::Result<bool> {
+        lock(file, pauses)?;
+        let mut bytes = read_bytes(file)?;
+        // Most often the file is as this process left it, and nothing has to be parsed.
+        let known = self.last.take().filter(|last| last.chain == chain && last.bytes == bytes);
+        let found = known.map(|last| (last.index, last.seq)).or_else(|| find(&bytes, chain));
+        let Some((index, seq)) = found else { return Ok(false) };
+        // A slower writer of the same chain may come late; its head is behind by then.
+        if seq < head.seq {
+            let slot = write_slot(file, index, chain, head)?;
+            if let Some(old) = bytes.get_mut(offset(index)..offset(index + 1)) {
+                old.copy_from_slice(slot.as_bytes());
+                self.last = Some(Last { chain: chain.to_owned(), index, seq: head.seq, bytes });
             }
-            Ok(true)
-        })?;
-        self.last = left;
-        Ok(done)
+        }
+        Ok(true)
+    }
+
+    /// The file that stands at the path now: the open one if it still is that, else opened anew.
+    fn reopen(&mut self) -> io::Result<Option<(File, sys::FileId)>> {
+        let there = match std::fs::metadata(&self.path) {
+            Ok(metadata) => Some(sys::FileId::of(&metadata)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        if let Some((file, id)) = self.open.take().filter(|(_, id)| there.is_some_and(|there| id.is(there))) {
+            return Ok(Some((file, id)));
+        }
+        let Some(file) = self.open_unlocked()? else { return Ok(None) };
+        let id = sys::FileId::of(&file.metadata()?);
+        Ok(Some((file, id)))
     }
 
     fn change(&self, change: impl FnOnce(&mut File) -> io::Result<bool>) -> Result<bool, StoreError> {
@@ -174,11 +199,16 @@ impl Heads {
 
     /// The locked file; the lock ends when the file is closed.
     fn open_existing(&self) -> io::Result<Option<File>> {
+        let file = self.open_unlocked()?;
+        if let Some(file) = &file {
+            lock(file, LOCK_PAUSES)?;
+        }
+        Ok(file)
+    }
+
+    fn open_unlocked(&self) -> io::Result<Option<File>> {
         match OpenOptions::new().read(true).write(true).open(&self.path) {
-            Ok(file) => {
-                lock(&file)?;
-                Ok(Some(file))
-            }
+            Ok(file) => Ok(Some(file)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
@@ -186,8 +216,7 @@ impl Heads {
 }
 
 /// Takes the file's lock, but does not let somebody who never gives it back stop the log.
-fn lock(file: &File) -> io::Result<()> {
-    let mut pauses = LOCK_PAUSES;
+fn lock(file: &File, mut pauses: u32) -> io::Result<()> {
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(()),
@@ -267,8 +296,8 @@ const fn offset(index: usize) -> usize {
 }
 
 fn slot(chain: &str, head: &Head) -> String {
-    let body = format!("{chain:<MAX_CHAIN_NAME$} {:020} {}", head.seq, hex::encode(head.hash));
-    let check = hex::encode(Sha256::digest(body.as_bytes()));
+    let body = format!("{chain:<MAX_CHAIN_NAME$} {:020} {}", head.seq, Digest::from_bytes(head.hash).hex());
+    let check = Digest::of(body.as_bytes()).hex();
     let check = check.get(..CHECK_DIGITS).unwrap_or_default();
     format!("{body} {check}\n")
 }

@@ -6,24 +6,37 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, params};
 use toolgate_base::Clock;
 
 use super::chain::{self, Columns, Hash};
 use super::checkpoint::Checkpointer;
-use super::heads::{Anchors, Head, Heads, MAX_CHAIN_NAME};
+use super::heads::{self, Anchors, Head, Heads, MAX_CHAIN_NAME};
 use super::prepare::Prepared;
 use super::row::Position;
 use super::schema;
-use crate::database::{Database, Durability};
+use crate::database::{BUSY_TIMEOUT, Database, Durability};
 use crate::error::StoreError;
 use crate::paths;
 
 /// The longest name of a writer; the rest of the column is for the number of a successor.
 const MAX_WRITER_NAME: usize = 16;
+/// How many pauses of 2 ms a commit on the call path spends on the anchor's lock.
+const SHORT_PAUSES: u32 = 2;
 /// How many successors a chain may have before the operator must look.
 const MAX_SUCCESSORS: u32 = 50;
+
+/// How long a commit may wait for other processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// Not at all: the caller runs on a thread that serves others. [`StoreError::Locked`] is then
+    /// no verdict, and the rows are to be given to somebody who can wait.
+    None,
+    /// As long as the store ever waits.
+    Full,
+}
 
 /// An open `audit.db` with the right to append.
 pub(crate) struct Log {
@@ -34,6 +47,10 @@ pub(crate) struct Log {
     current: Option<Current>,
     checkpointer: Checkpointer,
     anchor_warned: bool,
+    patience: Patience,
+    /// Work that would have taken too long on the call path.
+    anchor_due: bool,
+    checkpoint_due: bool,
 }
 
 /// The chain in use and its head after the last commit of this process.
@@ -76,12 +93,20 @@ impl Log {
             writer: writer.to_owned(),
             current: None,
             anchor_warned: false,
+            patience: Patience::Full,
+            anchor_due: false,
+            checkpoint_due: false,
         })
     }
 
     /// Commits rows in one transaction and moves the anchor.
-    pub(crate) fn append(&mut self, rows: &[Prepared]) -> Result<Vec<Position>, StoreError> {
+    pub(crate) fn append(
+        &mut self,
+        rows: &[Prepared],
+        patience: Patience,
+    ) -> Result<Vec<Position>, StoreError> {
         let failed = self.database.error("append to the audit log");
+        self.be(patience).map_err(&failed)?;
         execute(&self.database.connection, "BEGIN IMMEDIATE").map_err(&failed)?;
         let inserted = self.insert_all(rows, &failed).and_then(|inserted| {
             execute(&self.database.connection, "COMMIT").map_err(&failed)?;
@@ -94,13 +119,46 @@ impl Log {
                 if !self.database.connection.is_autocommit() {
                     execute(&self.database.connection, "ROLLBACK").map_err(&failed)?;
                 }
+                // The head is looked up anew: what contradicted it may be what failed.
+                self.current = None;
                 return Err(error);
             }
         };
         self.anchor(&current);
         self.current = Some(current);
-        self.checkpointer.wrote(&self.database.connection, rows.len());
+        self.checkpoint_due |= self.checkpointer.wrote(rows.len());
+        if patience == Patience::Full {
+            self.catch_up();
+        }
         Ok(positions)
+    }
+
+    /// Whether [`Self::catch_up`] has something to do.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.anchor_due || self.checkpoint_due
+    }
+
+    /// Does what a commit without patience has left: the anchor whose lock was taken, and the
+    /// checkpoint of a WAL that has grown too long.
+    pub(crate) fn catch_up(&mut self) {
+        self.patience = Patience::Full;
+        if let Some(current) = self.current.clone().filter(|_| self.anchor_due) {
+            self.anchor(&current);
+        }
+        if std::mem::take(&mut self.checkpoint_due) {
+            self.checkpointer.checkpoint(&self.database.connection);
+        }
+    }
+
+    /// Sets how long SQLite waits for another process.
+    fn be(&mut self, patience: Patience) -> rusqlite::Result<()> {
+        let wait = match patience {
+            Patience::None => Duration::ZERO,
+            Patience::Full => BUSY_TIMEOUT,
+        };
+        self.database.connection.busy_timeout(wait)?;
+        self.patience = patience;
+        Ok(())
     }
 
     fn insert_all(
@@ -109,13 +167,16 @@ impl Log {
         failed: &impl Fn(rusqlite::Error) -> StoreError,
     ) -> Result<(Current, Vec<Position>), StoreError> {
         let connection = &self.database.connection;
+        let last = Last::of(connection).map_err(failed)?;
         let mut current = match &self.current {
+            // Most often the last row of the whole log is this chain's own, and one look is enough.
+            Some(current) if last.as_ref().is_some_and(|last| last.is_head_of(current)) => current.clone(),
             Some(current) if head_of(connection, &current.chain).map_err(failed)? == Some(current.head) => {
                 current.clone()
             }
             _ => choose_chain(connection, &self.heads, &self.writer, failed)?,
         };
-        let mut id = last_id(connection).map_err(failed)?;
+        let mut id = last.map_or(0, |last| last.id);
         let mut positions = Vec::with_capacity(rows.len());
         for row in rows {
             let now_ms = i64::try_from(self.clock.now_ms()).unwrap_or(i64::MAX);
@@ -133,9 +194,18 @@ impl Log {
 
     /// A head that cannot be written only lags behind, which `verify` allows; the rows are safe.
     fn anchor(&mut self, current: &Current) {
-        let problem = match self.heads.advance(&current.chain, &current.head) {
+        let pauses = match self.patience {
+            Patience::None => SHORT_PAUSES,
+            Patience::Full => heads::LOCK_PAUSES,
+        };
+        self.anchor_due = false;
+        let problem = match self.heads.advance(&current.chain, &current.head, pauses) {
             Ok(true) => {
                 self.anchor_warned = false;
+                return;
+            }
+            Err(_) if self.patience == Patience::None => {
+                self.anchor_due = true;
                 return;
             }
             Ok(false) => "it has no anchor for this chain".to_owned(),
@@ -214,8 +284,28 @@ fn execute(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
     connection.prepare_cached(sql)?.execute([]).map(drop)
 }
 
-fn last_id(connection: &Connection) -> rusqlite::Result<i64> {
-    connection.prepare_cached("SELECT coalesce(max(id), 0) FROM audit_log")?.query_row([], |row| row.get(0))
+/// The last row of the whole log, whosever it is. Asked without parameters: a statement whose plan
+/// depends on a value is compiled again for each.
+struct Last {
+    id: i64,
+    chain: String,
+    head: Head,
+}
+
+impl Last {
+    fn of(connection: &Connection) -> rusqlite::Result<Option<Self>> {
+        connection
+            .prepare_cached("SELECT id, chain, seq, hash FROM audit_log ORDER BY id DESC LIMIT 1")?
+            .query_row([], |row| {
+                let head = Head { seq: row.get(2)?, hash: row.get(3)? };
+                Ok(Self { id: row.get(0)?, chain: row.get(1)?, head })
+            })
+            .optional()
+    }
+
+    fn is_head_of(&self, current: &Current) -> bool {
+        self.head == current.head && self.chain == current.chain
+    }
 }
 
 fn head_of(connection: &Connection, chain: &str) -> rusqlite::Result<Option<Head>> {

@@ -1,8 +1,8 @@
 //! The audit log: one table that only grows, hash-chained per writer.
 //!
 //! ```text
-//! caller ── append ──▶ queue ──▶ writer thread ──▶ BEGIN IMMEDIATE … COMMIT ──▶ audit.heads
-//!                                  one group of rows a commit                  after the commit
+//! caller ── append ──▶ queue ──▶ first caller ──▶ BEGIN IMMEDIATE … COMMIT ──▶ audit.heads
+//!                                 or thread        one group of rows           after the commit
 //! ```
 //!
 //! - [`row`]: what a row says; [`prepare`]: its bounds; [`chain`]: its hash.

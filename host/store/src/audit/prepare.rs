@@ -122,7 +122,8 @@ fn digest(bytes: &[u8]) -> String {
 /// JSON in which every character that could act on a screen is an escape. Outside of strings JSON
 /// is ASCII, so that replacing such a character never changes the value.
 fn details_text(details: &Value) -> String {
-    let text = details.to_string();
+    // A value that was made in memory always has a text; the other way to it is many times slower.
+    let text = serde_json::to_string(details).unwrap_or_else(|_| details.to_string());
     if is_plain(&text) {
         return text;
     }

@@ -1,24 +1,33 @@
-//! The writer thread: takes rows from a queue and commits them in groups.
+//! Group commit: rows wait in a queue and are committed together, by whoever comes first.
 //!
 //! Contract: an awaited row is answered after its group's commit, with its position or with the
-//! error; a row that nobody awaits is written within 5 ms, with the next awaited one where there is
-//! one, and is kept through failed commits and tried again. Nothing is
-//! dropped silently: what must go is counted and the count becomes a row, `audit_gap`.
+//! error; a row that nobody awaits is written within some 5 ms, with the next awaited one where there
+//! is one, and is kept through failed commits and tried again. Nothing is dropped silently: what must
+//! go is counted and the count becomes a row, `audit_gap`.
+//!
+//! A commit is a few writes into the page cache, which takes less time than to wake another thread
+//! and be woken by it. So a caller who awaits a row lets every other ready task go first, which may add
+//! rows to the same group, and then commits the group itself, without ever waiting for anybody: a
+//! database or an anchor that another process holds, and a disk that must be synced, are the business
+//! of a thread ([`Worker`] is behind a mutex that is only tried). That thread also sees to rows that
+//! nobody awaits, to those that are tried again, and to the end.
+//!
 //! Bounds: 100,000 rows in the queue, 1,024 rows a group, 10,000 rows kept for another try.
 
-use std::collections::VecDeque;
+mod queue;
+mod worker;
+
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 use toolgate_base::Clock;
 
-use super::event::Event;
-use super::log::Log;
+use self::queue::{Queue, Refused};
+use self::worker::{Taken, Worker};
+use super::log::{Log, Patience};
 use super::prepare::Prepared;
 use super::row::{AuditRow, Position};
 use crate::database::Durability;
@@ -28,36 +37,27 @@ use crate::error::StoreError;
 const MAX_QUEUED: usize = 100_000;
 /// The most rows of one commit.
 const MAX_GROUP: usize = 1_024;
-/// The most unawaited rows that are kept after a failed commit.
-const MAX_KEPT: usize = 10_000;
-/// How long rows that nobody awaits wait for company. A commit costs as much as a dozen rows.
-const LINGER: Duration = Duration::from_millis(5);
-/// How soon kept rows are tried again when nothing else is written.
-const RETRY: Duration = Duration::from_millis(500);
+/// How many groups one caller commits before it leaves the rest to the thread.
+const MAX_TURNS: usize = 4;
 
 /// Whoever waits for a row.
 type Reply = oneshot::Sender<Result<Position, StoreError>>;
 
-enum Job {
-    Row(Prepared, Option<Reply>),
-    /// Answered when every row queued before it was tried.
-    Flush(oneshot::Sender<()>),
-    Stop,
-}
-
 /// The sending side. Ends the thread, after the rows that wait, when it is dropped.
-#[derive(Debug)]
 pub(crate) struct Writer {
-    jobs: Sender<Job>,
-    counters: Arc<Counters>,
+    shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-#[derive(Debug, Default)]
-struct Counters {
-    queued: AtomicUsize,
+/// What callers and the thread share.
+struct Shared {
+    queue: Queue,
+    /// Held while a group is written and by nobody who waits for anything else.
+    worker: Mutex<Worker>,
     /// Unawaited rows that were given up since the last `audit_gap`.
     lost: AtomicU64,
+    /// Whether callers commit. Not where a commit syncs the disk.
+    callers_commit: bool,
 }
 
 impl Writer {
@@ -69,219 +69,112 @@ impl Writer {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, StoreError> {
         let log = Log::open(data_dir, name, durability, clock)?;
-        Self::with(log).map_err(|source| StoreError::io("start the audit writer for", data_dir, source))
+        Self::with(log, durability)
+            .map_err(|source| StoreError::io("start the audit writer for", data_dir, source))
     }
 
     /// Starts the thread over an open log.
-    fn with(log: Log) -> std::io::Result<Self> {
-        let (jobs, queue) = mpsc::channel();
-        let counters = Arc::new(Counters::default());
-        let worker = Worker { log, queue, counters: Arc::clone(&counters), kept: VecDeque::new() };
-        let thread =
-            std::thread::Builder::new().name("toolgate-audit".to_owned()).spawn(move || worker.run())?;
-        Ok(Self { jobs, counters, thread: Mutex::new(Some(thread)) })
+    fn with(log: Log, durability: Durability) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared {
+            queue: Queue::default(),
+            worker: Mutex::new(Worker::new(log)),
+            lost: AtomicU64::new(0),
+            callers_commit: durability == Durability::Process,
+        });
+        let of_thread = Arc::clone(&shared);
+        let thread = std::thread::Builder::new()
+            .name("toolgate-audit".to_owned())
+            .spawn(move || worker::run(&of_thread))?;
+        Ok(Self { shared, thread: Mutex::new(Some(thread)) })
     }
 
     /// Queues a row and waits for its commit.
     pub(crate) async fn append(&self, row: AuditRow) -> Result<Position, StoreError> {
-        let (reply, answer) = oneshot::channel();
-        if !self.queue(row, Some(reply)) {
-            return Err(StoreError::QueueFull { limit: MAX_QUEUED });
+        let (reply, mut answer) = oneshot::channel();
+        self.shared.queue.push(Prepared::new(row), Some(reply)).map_err(StoreError::from)?;
+        // A caller who is dropped here leaves its row to the thread.
+        let mut left_behind = LeftBehind(Some(&self.shared));
+        if self.shared.callers_commit {
+            tokio::task::yield_now().await;
+            left_behind.0 = None;
+            if let Ok(answered) = answer.try_recv() {
+                return answered;
+            }
+            self.shared.commit_as_caller();
         }
+        drop(left_behind);
         answer.await.unwrap_or(Err(StoreError::WriterGone))
     }
 
     /// Queues a row that nobody waits for.
     pub(crate) fn append_detached(&self, row: AuditRow) {
-        if !self.queue(row, None) {
-            self.counters.lost.fetch_add(1, Ordering::Relaxed);
-            tracing::error!(limit = MAX_QUEUED, "audit queue full: a row is lost");
+        match self.shared.queue.push(Prepared::new(row), None) {
+            Ok(()) => {}
+            Err(Refused::Full) => {
+                self.shared.lost.fetch_add(1, Ordering::Relaxed);
+                tracing::error!(limit = MAX_QUEUED, "audit queue full: a row is lost");
+            }
+            Err(Refused::Ended) => tracing::error!("the audit writer has ended: a row is not written"),
         }
     }
 
     /// Waits until every row queued so far was tried.
     pub(crate) async fn flush(&self) {
         let (done, finished) = oneshot::channel();
-        if self.jobs.send(Job::Flush(done)).is_ok() {
-            // A writer that has ended has nothing left to write.
-            let _ = finished.await;
+        self.shared.queue.push_flush(done);
+        // A writer that has ended has nothing left to write.
+        let _ = finished.await;
+    }
+}
+
+impl Shared {
+    /// Commits what waits, unless somebody else does: whoever holds the worker looks at the queue
+    /// once more after letting go of it, so that no row is left between the two.
+    fn commit_as_caller(&self) {
+        for _ in 0..MAX_TURNS {
+            match Worker::try_turn(self, Patience::None) {
+                Taken::Busy => return,
+                Taken::Done => {}
+                Taken::CannotWait => break,
+            }
+            if !self.queue.is_awaited() {
+                return;
+            }
+        }
+        self.queue.summon();
+    }
+}
+
+/// Calls the thread when it is dropped.
+struct LeftBehind<'a>(Option<&'a Shared>);
+
+impl Drop for LeftBehind<'_> {
+    fn drop(&mut self) {
+        if let Some(shared) = self.0 {
+            shared.queue.summon();
         }
     }
+}
 
-    /// False where the queue is full. A writer that is gone drops `reply`, which its owner sees.
-    fn queue(&self, row: AuditRow, reply: Option<Reply>) -> bool {
-        if self.counters.queued.fetch_add(1, Ordering::Relaxed) >= MAX_QUEUED {
-            self.counters.queued.fetch_sub(1, Ordering::Relaxed);
-            return false;
+impl From<Refused> for StoreError {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Full => Self::QueueFull { limit: MAX_QUEUED },
+            Refused::Ended => Self::WriterGone,
         }
-        if let Err(mpsc::SendError(_)) = self.jobs.send(Job::Row(Prepared::new(row), reply)) {
-            self.counters.queued.fetch_sub(1, Ordering::Relaxed);
-            tracing::error!("the audit writer has ended: a row is not written");
-        }
-        true
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // Rows queued before this are written first; a writer that is gone already needs no word.
-        let _ = self.jobs.send(Job::Stop);
+        // Rows queued before this are written first.
+        self.shared.queue.stop();
         let thread = match self.thread.lock() {
             Ok(mut thread) => thread.take(),
             Err(poisoned) => poisoned.into_inner().take(),
         };
         if thread.is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the audit writer ended by a panic");
-        }
-    }
-}
-
-struct Worker {
-    log: Log,
-    queue: Receiver<Job>,
-    counters: Arc<Counters>,
-    /// Unawaited rows of groups that failed.
-    kept: VecDeque<Prepared>,
-}
-
-/// Jobs taken together.
-#[derive(Default)]
-struct Group {
-    rows: Vec<Prepared>,
-    replies: Vec<Option<Reply>>,
-    flushes: Vec<oneshot::Sender<()>>,
-    stop: bool,
-}
-
-impl Worker {
-    fn run(mut self) {
-        while let Some(group) = self.take() {
-            let stop = group.stop;
-            self.write(group);
-            if stop {
-                break;
-            }
-        }
-        self.retry_kept(true);
-        self.log.close();
-    }
-
-    /// Waits for a job and takes all that are there, up to the size of a group.
-    fn take(&self) -> Option<Group> {
-        let mut group = Group::default();
-        let first = if self.kept.is_empty() && self.counters.lost.load(Ordering::Relaxed) == 0 {
-            self.queue.recv().ok()?
-        } else {
-            match self.queue.recv_timeout(RETRY) {
-                Ok(job) => job,
-                Err(RecvTimeoutError::Timeout) => return Some(group),
-                Err(RecvTimeoutError::Disconnected) => return None,
-            }
-        };
-        group.add(first);
-        let linger = Instant::now() + LINGER;
-        while group.rows.len() < MAX_GROUP && !group.stop {
-            match self.queue.try_recv() {
-                Ok(job) => group.add(job),
-                Err(_) if group.is_awaited() => break,
-                // Nobody waits for these rows: the next call's may share their commit.
-                Err(_) => {
-                    let rest = linger.saturating_duration_since(Instant::now());
-                    match self.queue.recv_timeout(rest) {
-                        Ok(job) => group.add(job),
-                        Err(_) => break,
-                    }
-                }
-            }
-        }
-        Some(group)
-    }
-
-    fn write(&mut self, group: Group) {
-        self.counters.queued.fetch_sub(group.rows.len(), Ordering::Relaxed);
-        let written = if group.rows.is_empty() { Ok(Vec::new()) } else { self.log.append(&group.rows) };
-        let could_write = written.is_ok();
-        match written {
-            Ok(positions) => {
-                for (reply, position) in group.replies.into_iter().zip(positions) {
-                    if let Some(reply) = reply {
-                        // The caller may have gone; the row stays.
-                        let _ = reply.send(Ok(position));
-                    }
-                }
-            }
-            Err(error) => self.refuse(group.rows, group.replies, error),
-        }
-        if could_write {
-            self.retry_kept(false);
-        }
-        for flush in group.flushes {
-            let _ = flush.send(());
-        }
-    }
-
-    /// Tells everyone who waits, and keeps the rows of those who do not.
-    fn refuse(&mut self, rows: Vec<Prepared>, replies: Vec<Option<Reply>>, error: StoreError) {
-        tracing::error!(%error, rows = rows.len(), "audit rows could not be committed");
-        let error = Arc::new(error);
-        for (row, reply) in rows.into_iter().zip(replies) {
-            match reply {
-                Some(reply) => {
-                    let _ = reply.send(Err(StoreError::NotRecorded(Arc::clone(&error))));
-                }
-                None if self.kept.len() < MAX_KEPT => self.kept.push_back(row),
-                None => {
-                    self.counters.lost.fetch_add(1, Ordering::Relaxed);
-                }
-            }
-        }
-    }
-
-    /// Writes the kept rows in a commit of their own, so that a row which can never be written
-    /// does not take others with it. On `last` what still fails is only logged.
-    fn retry_kept(&mut self, last: bool) {
-        if !self.kept.is_empty() {
-            let rows: Vec<Prepared> = self.kept.drain(..).collect();
-            for rows in rows.chunks(MAX_GROUP) {
-                match self.log.append(rows) {
-                    Ok(_) => {}
-                    Err(error) if last || !error.may_pass() => {
-                        tracing::error!(%error, rows = rows.len(), "audit rows are lost");
-                        self.counters.lost.fetch_add(rows.len() as u64, Ordering::Relaxed);
-                    }
-                    Err(_) => self.kept.extend(rows.iter().cloned()),
-                }
-            }
-        }
-        self.report_gap();
-    }
-
-    fn report_gap(&mut self) {
-        let lost = self.counters.lost.swap(0, Ordering::Relaxed);
-        if lost == 0 {
-            return;
-        }
-        let row = AuditRow::new(Event::AuditGap).with("lost", lost);
-        if self.log.append(&[Prepared::new(row)]).is_err() {
-            self.counters.lost.fetch_add(lost, Ordering::Relaxed);
-        }
-    }
-}
-
-impl Group {
-    /// Whether somebody waits for this group.
-    fn is_awaited(&self) -> bool {
-        self.stop || !self.flushes.is_empty() || self.replies.iter().any(Option::is_some)
-    }
-
-    fn add(&mut self, job: Job) {
-        match job {
-            Job::Row(row, reply) => {
-                self.rows.push(row);
-                self.replies.push(reply);
-            }
-            Job::Flush(done) => self.flushes.push(done),
-            Job::Stop => self.stop = true,
         }
     }
 }

@@ -5,8 +5,8 @@
 
 use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 use toolgate_base::{Secret, random_hex};
+use toolgate_signing::Digest;
 
 use super::State;
 use crate::error::StoreError;
@@ -119,10 +119,7 @@ fn token_info(row: &Row<'_>) -> rusqlite::Result<TokenInfo> {
 }
 
 fn digest(token: &str) -> String {
-    let mut hasher = Sha256::new();
-    hasher.update(DOMAIN);
-    hasher.update(token.as_bytes());
-    hex::encode(hasher.finalize())
+    Digest::of_parts(&[DOMAIN, token.as_bytes()]).hex()
 }
 
 #[cfg(test)]

@@ -1,10 +1,13 @@
 //! `params._meta` of a request.
 
+use std::borrow::Cow;
+
 use serde_json::value::RawValue;
 
 use super::{META_CLIENT_CAPABILITIES, META_CLIENT_INFO, META_LOG_LEVEL, META_PROTOCOL_VERSION};
 use crate::{ErrorObject, codes, edit};
 
+const META: &str = "/_meta";
 const PROTOCOL_VERSION: &str = "/_meta/io.modelcontextprotocol~1protocolVersion";
 const CLIENT_CAPABILITIES: &str = "/_meta/io.modelcontextprotocol~1clientCapabilities";
 const CLIENT_INFO: &str = "/_meta/io.modelcontextprotocol~1clientInfo";
@@ -50,14 +53,16 @@ impl EnvelopeError {
 /// Reads the modern envelope. `None`: `_meta` has no protocol version, so the message is a legacy one.
 pub fn modern_meta(params: Option<&RawValue>) -> Result<Option<ModernMeta>, EnvelopeError> {
     let Some(params) = params.map(RawValue::get) else { return Ok(None) };
-    let Some(version) = edit::get(params, PROTOCOL_VERSION) else { return Ok(None) };
+    // Arguments may be large and stand before `_meta`: they are walked over once.
+    let Some(meta) = edit::get(params, META) else { return Ok(None) };
+    let get = |pointer: &str| edit::get(meta, within_meta(pointer));
+    let Some(version) = get(PROTOCOL_VERSION) else { return Ok(None) };
     let protocol_version = text(version, META_PROTOCOL_VERSION)?;
-    let capabilities = edit::get(params, CLIENT_CAPABILITIES);
+    let capabilities = get(CLIENT_CAPABILITIES);
     let capabilities = capabilities.ok_or(EnvelopeError::Missing(META_CLIENT_CAPABILITIES))?;
     let client_capabilities = object(capabilities, META_CLIENT_CAPABILITIES)?;
-    let client_info =
-        edit::get(params, CLIENT_INFO).map(|info| object(info, META_CLIENT_INFO)).transpose()?;
-    let log_level = edit::get(params, LOG_LEVEL).map(|level| text(level, META_LOG_LEVEL)).transpose()?;
+    let client_info = get(CLIENT_INFO).map(|info| object(info, META_CLIENT_INFO)).transpose()?;
+    let log_level = get(LOG_LEVEL).map(|level| text(level, META_LOG_LEVEL)).transpose()?;
     Ok(Some(ModernMeta { protocol_version, client_capabilities, client_info, log_level }))
 }
 
@@ -93,7 +98,7 @@ pub fn add_modern_meta(params: Option<&str>, meta: &ModernMeta) -> String {
 }
 
 /// Takes the modern envelope out of parameters, and `_meta` with it where nothing else is in it.
-pub fn strip_modern_meta(params: &str) -> String {
+pub fn strip_modern_meta(params: &str) -> Cow<'_, str> {
     drop_from_meta(params, &[PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL])
 }
 
@@ -113,19 +118,29 @@ pub fn set_progress_token(params: Option<&str>, raw: &str) -> String {
 }
 
 /// Takes the progress token out, and `_meta` with it where nothing else is in it.
-pub fn remove_progress_token(params: &str) -> String {
+pub fn remove_progress_token(params: &str) -> Cow<'_, str> {
     drop_from_meta(params, &[PROGRESS_TOKEN])
 }
 
-fn drop_from_meta(params: &str, pointers: &[&str]) -> String {
-    if !pointers.iter().any(|pointer| edit::get(params, pointer).is_some()) {
-        return params.to_owned();
+fn drop_from_meta<'a>(params: &'a str, pointers: &[&str]) -> Cow<'a, str> {
+    let Some(meta) = edit::get(params, META) else { return Cow::Borrowed(params) };
+    let inside = pointers.iter().map(|pointer| within_meta(pointer));
+    let there: Vec<&str> = inside.filter(|pointer| edit::get(meta, pointer).is_some()).collect();
+    if there.is_empty() {
+        return Cow::Borrowed(params);
     }
-    let Ok(stripped) = edit::drop_all(params, pointers) else { return params.to_owned() };
-    let empty = edit::get(&stripped, "/_meta")
-        .and_then(|meta| edit::members(meta).ok())
-        .is_some_and(|it| it.is_empty());
-    if empty { edit::drop_all(&stripped, &["/_meta"]).unwrap_or(stripped) } else { stripped }
+    let Ok(rest) = edit::drop_all(meta, &there) else { return Cow::Borrowed(params) };
+    let edited = if edit::members(&rest).is_ok_and(|it| it.is_empty()) {
+        edit::drop_all(params, &[META])
+    } else {
+        edit::set(params, META, &rest)
+    };
+    edited.map_or(Cow::Borrowed(params), Cow::Owned)
+}
+
+/// A pointer into parameters as one into their `_meta`.
+fn within_meta(pointer: &str) -> &str {
+    pointer.strip_prefix(META).unwrap_or(pointer)
 }
 
 fn text(raw: &str, key: &'static str) -> Result<String, EnvelopeError> {

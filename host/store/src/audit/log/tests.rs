@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use toolgate_base::ManualClock;
 
-use super::Log;
+use super::{Log, Patience};
 use crate::audit::event::Event;
 use crate::audit::prepare::Prepared;
 use crate::audit::row::AuditRow;
@@ -37,8 +37,8 @@ fn two_writers_of_one_name_extend_one_chain() {
     let (mut one, mut other) = (log(dir.path(), "gateway"), log(dir.path(), "gateway"));
     let mut seqs = Vec::new();
     for _ in 0..5 {
-        seqs.extend(one.append(&rows(2)).unwrap());
-        seqs.extend(other.append(&rows(1)).unwrap());
+        seqs.extend(one.append(&rows(2), Patience::Full).unwrap());
+        seqs.extend(other.append(&rows(1), Patience::Full).unwrap());
     }
     let seqs: Vec<i64> = seqs.iter().map(|position| position.seq).collect();
     assert_eq!(seqs, (1..=15).collect::<Vec<i64>>());
@@ -52,8 +52,8 @@ fn two_writers_of_one_name_extend_one_chain() {
 fn writers_of_two_names_have_two_chains_in_one_log() {
     let dir = tempfile::tempdir().unwrap();
     let (mut gateway, mut cli) = (log(dir.path(), "gateway"), log(dir.path(), "cli"));
-    gateway.append(&rows(2)).unwrap();
-    let position = cli.append(&rows(1)).unwrap().remove(0);
+    gateway.append(&rows(2), Patience::Full).unwrap();
+    let position = cli.append(&rows(1), Patience::Full).unwrap().remove(0);
     assert_eq!((position.chain.as_str(), position.seq, position.id), ("cli", 1, 3));
     assert!(Store::verify(dir.path()).unwrap().is_intact());
 }
@@ -62,13 +62,13 @@ fn writers_of_two_names_have_two_chains_in_one_log() {
 fn a_full_disk_writes_none_of_a_group_and_the_chain_goes_on_later() {
     let dir = tempfile::tempdir().unwrap();
     let mut log = log(dir.path(), "gateway");
-    log.append(&rows(1)).unwrap();
+    log.append(&rows(1), Patience::Full).unwrap();
     log.limit_pages(12);
-    let error = log.append(&rows(2_000)).unwrap_err();
+    let error = log.append(&rows(2_000), Patience::Full).unwrap_err();
     assert!(error.may_pass(), "{error}");
     assert!(matches!(error, StoreError::Sqlite { .. }), "{error}");
     log.limit_pages(100_000);
-    assert_eq!(log.append(&rows(1)).unwrap()[0].seq, 2);
+    assert_eq!(log.append(&rows(1), Patience::Full).unwrap()[0].seq, 2);
     assert!(Store::verify(dir.path()).unwrap().is_intact());
 }
 
@@ -76,16 +76,16 @@ fn a_full_disk_writes_none_of_a_group_and_the_chain_goes_on_later() {
 fn a_chain_whose_tail_was_cut_is_left_as_evidence_and_a_successor_begins() {
     let dir = tempfile::tempdir().unwrap();
     let mut first = log(dir.path(), "gateway");
-    first.append(&rows(6)).unwrap();
+    first.append(&rows(6), Patience::Full).unwrap();
     first
         .database
         .connection
         .execute_batch("DROP TRIGGER audit_log_no_delete; DELETE FROM audit_log WHERE seq > 4")
         .unwrap();
     // Both the running writer and a later one notice.
-    let position = first.append(&rows(1)).unwrap().remove(0);
+    let position = first.append(&rows(1), Patience::Full).unwrap().remove(0);
     assert_eq!((position.chain.as_str(), position.seq), ("gateway.2", 1));
-    let position = log(dir.path(), "gateway").append(&rows(1)).unwrap().remove(0);
+    let position = log(dir.path(), "gateway").append(&rows(1), Patience::Full).unwrap().remove(0);
     assert_eq!((position.chain.as_str(), position.seq), ("gateway.2", 2));
     let report = Store::verify(dir.path()).unwrap();
     assert!(report.findings.iter().any(|finding| finding.problem == crate::Problem::TailCut));

@@ -1,3 +1,4 @@
+use std::future::Future as _;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -5,6 +6,7 @@ use crate::audit::event::Event;
 use crate::audit::log::tests::log;
 use crate::audit::row::AuditRow;
 use crate::audit::writer::Writer;
+use crate::database::Durability;
 use crate::testing::{Bench, call, digest, run};
 use crate::{AuditReader, Filter, Store, StoreError, StoredRow};
 
@@ -97,7 +99,7 @@ fn a_full_disk_refuses_the_call_and_says_so() {
     let dir = tempfile::tempdir().unwrap();
     let log = log(dir.path(), "gateway");
     log.limit_pages(9);
-    let writer = Writer::with(log).unwrap();
+    let writer = Writer::with(log, Durability::Process).unwrap();
     let error = run(async {
         loop {
             let row = AuditRow::new(Event::McpFailed).with("error", "x".repeat(8_000));
@@ -114,8 +116,8 @@ fn a_full_disk_refuses_the_call_and_says_so() {
 #[test]
 fn lost_rows_are_counted_in_a_row_of_their_own() {
     let dir = tempfile::tempdir().unwrap();
-    let writer = Writer::with(log(dir.path(), "gateway")).unwrap();
-    writer.counters.lost.fetch_add(3, std::sync::atomic::Ordering::Relaxed);
+    let writer = Writer::with(log(dir.path(), "gateway"), Durability::Process).unwrap();
+    writer.shared.lost.fetch_add(3, std::sync::atomic::Ordering::Relaxed);
     run(async {
         writer.append(AuditRow::cancelled(&call())).await.unwrap();
         writer.flush().await;
@@ -161,4 +163,59 @@ fn a_row_nobody_awaits_is_written_although_nothing_follows() {
         reader.last_id().unwrap() == 1
     });
     assert!(written);
+}
+
+/// A commit that would have to wait for another process is not waited for on a thread that serves
+/// others: the one thread of this runtime goes on, and the row is there when the lock is gone.
+#[test]
+fn a_caller_never_waits_for_another_process_itself() {
+    let bench = Bench::new();
+    let blocker = bench.behind_its_back(crate::AUDIT_DB);
+    run(async {
+        bench.store().append(AuditRow::cancelled(&call())).await.unwrap();
+        blocker.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let row = bench.store().append(AuditRow::called(&call(), &digest("{}")));
+        let unlock = async {
+            for _ in 0..5 {
+                tokio::task::yield_now().await;
+            }
+            blocker.execute_batch("ROLLBACK").unwrap();
+        };
+        let (written, ()) = tokio::join!(row, unlock);
+        written.unwrap();
+    });
+    assert!(bench.verify().is_intact());
+}
+
+/// A caller that goes away between its row and the commit leaves the row to the thread.
+#[test]
+fn a_row_whose_caller_has_gone_is_written_all_the_same() {
+    let bench = Bench::new();
+    run(async {
+        let mut row = Box::pin(bench.store().append(AuditRow::called(&call(), &digest("{}"))));
+        let polled = std::future::poll_fn(|context| std::task::Poll::Ready(row.as_mut().poll(context))).await;
+        assert!(polled.is_pending(), "it gives way before it commits");
+        drop(row);
+    });
+    let reader = bench.store().reader().unwrap();
+    let written = (0..200).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        reader.last_id().unwrap() == 1
+    });
+    assert!(written);
+}
+
+/// With a sync for each commit, callers leave all commits to the thread.
+#[test]
+fn rows_that_are_synced_are_written_as_well() {
+    let dir = tempfile::tempdir().unwrap();
+    let writer = Writer::with(log(dir.path(), "gateway"), Durability::Disk).unwrap();
+    run(async {
+        for _ in 0..5 {
+            writer.append(AuditRow::cancelled(&call())).await.unwrap();
+        }
+    });
+    drop(writer);
+    let report = Store::verify(dir.path()).unwrap();
+    assert_eq!((report.rows, report.is_intact()), (5, true));
 }

@@ -1,0 +1,203 @@
+//! The rows that wait, and what wakes the writer thread.
+//!
+//! One mutex, held for a few moves of pointers. The thread sleeps until it is summoned; once a row
+//! came that nobody awaits, it looks every [`LINGER`] until nothing has come for a while, so that such
+//! rows cost no wake-up each.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+
+use super::{MAX_GROUP, MAX_QUEUED, Reply};
+use crate::audit::prepare::Prepared;
+
+/// How long rows that nobody awaits wait for company. A commit costs as much as a dozen rows.
+const LINGER: Duration = Duration::from_millis(5);
+/// How soon kept rows are tried again when nothing else is written.
+const RETRY: Duration = Duration::from_millis(500);
+/// Looks without a row after which the thread sleeps.
+const IDLE_LOOKS: u32 = 40;
+
+/// The queue.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    state: Mutex<State>,
+    wake: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    rows: VecDeque<(Prepared, Option<Reply>)>,
+    /// How many of `rows` somebody waits for.
+    awaited: usize,
+    flushes: Vec<oneshot::Sender<()>>,
+    summoned: bool,
+    /// Set while the thread looks by itself: how often in a row it found nothing.
+    looks: Option<u32>,
+    life: Life,
+}
+
+/// Whether there is a writer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Life {
+    #[default]
+    Running,
+    /// It is to end, after what waits.
+    Stopping,
+    Ended,
+}
+
+/// Why a row was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// [`MAX_QUEUED`] rows wait already.
+    Full,
+    /// There is no writer any more.
+    Ended,
+}
+
+/// Jobs taken together.
+#[derive(Default)]
+pub(super) struct Group {
+    pub(super) rows: Vec<Prepared>,
+    pub(super) replies: Vec<Option<Reply>>,
+    pub(super) flushes: Vec<oneshot::Sender<()>>,
+}
+
+impl Queue {
+    /// Adds a row. One that nobody awaits has the thread look for it.
+    pub(super) fn push(&self, row: Prepared, reply: Option<Reply>) -> Result<(), Refused> {
+        let mut state = self.lock();
+        if state.life == Life::Ended {
+            return Err(Refused::Ended);
+        }
+        if state.rows.len() >= MAX_QUEUED {
+            return Err(Refused::Full);
+        }
+        let detached = reply.is_none();
+        state.awaited += usize::from(!detached);
+        state.rows.push_back((row, reply));
+        if detached && state.looks.is_none() {
+            state.looks = Some(0);
+            drop(state);
+            self.wake.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Has the thread tell when everything that waits now was tried.
+    pub(super) fn push_flush(&self, done: oneshot::Sender<()>) {
+        let mut state = self.lock();
+        if state.life != Life::Ended {
+            state.flushes.push(done);
+            drop(state);
+            self.summon();
+        }
+    }
+
+    /// Calls the thread.
+    pub(super) fn summon(&self) {
+        self.lock().summoned = true;
+        self.wake.notify_one();
+    }
+
+    /// Ends the thread once the queue is empty.
+    pub(super) fn stop(&self) {
+        {
+            let mut state = self.lock();
+            if state.life == Life::Running {
+                state.life = Life::Stopping;
+            }
+        }
+        self.wake.notify_one();
+    }
+
+    /// Nobody writes any more: all who wait are let go, and nothing more is taken.
+    pub(super) fn end(&self) {
+        let left = {
+            let mut state = self.lock();
+            let left = std::mem::take(&mut *state);
+            state.life = Life::Ended;
+            left
+        };
+        if !left.rows.is_empty() {
+            tracing::error!(rows = left.rows.len(), "the audit writer has ended: rows are not written");
+        }
+    }
+
+    /// Whether somebody waits for a row or a flush.
+    pub(super) fn is_awaited(&self) -> bool {
+        let state = self.lock();
+        state.awaited > 0 || !state.flushes.is_empty()
+    }
+
+    /// Takes the rows of one commit. To be called by the holder of the worker only, or rows would be
+    /// written in another order than they came in.
+    pub(super) fn take(&self) -> Group {
+        let mut state = self.lock();
+        let count = state.rows.len().min(MAX_GROUP);
+        let mut group = Group {
+            rows: Vec::with_capacity(count),
+            replies: Vec::with_capacity(count),
+            // A flush waits for all rows before it; taken with the last of them.
+            flushes: if count == state.rows.len() { std::mem::take(&mut state.flushes) } else { Vec::new() },
+        };
+        for (row, reply) in state.rows.drain(..count) {
+            group.rows.push(row);
+            group.replies.push(reply);
+        }
+        let awaited = group.replies.iter().filter(|reply| reply.is_some()).count();
+        state.awaited = state.awaited.saturating_sub(awaited);
+        group
+    }
+
+    /// Puts a group back in front of all others.
+    pub(super) fn put_back(&self, group: Group) {
+        let mut state = self.lock();
+        state.awaited += group.replies.iter().filter(|reply| reply.is_some()).count();
+        for both in group.rows.into_iter().zip(group.replies).rev() {
+            state.rows.push_front(both);
+        }
+        state.flushes.extend(group.flushes);
+    }
+
+    /// Blocks the thread until there is something to do. False: it is to end, after what waits.
+    /// `retry`: something is kept for another try.
+    pub(super) fn sleep(&self, retry: bool) -> bool {
+        let mut state = self.lock();
+        if let Some(looks) = state.looks {
+            let looks = if state.rows.is_empty() { looks + 1 } else { 0 };
+            state.looks = (looks <= IDLE_LOOKS).then_some(looks);
+        }
+        let mut until = retry.then(|| Instant::now() + RETRY);
+        while !state.summoned && state.life == Life::Running {
+            // What is kept for another try sets the pace for all: a commit just failed.
+            if state.looks.is_some() && until.is_none() {
+                until = Some(Instant::now() + LINGER);
+            }
+            let Some(when) = until else {
+                state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let rest = when.saturating_duration_since(Instant::now());
+            if rest.is_zero() {
+                break;
+            }
+            state = self.wake.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.summoned = false;
+        state.life == Life::Running
+    }
+
+    /// Whether no row and no flush waits.
+    pub(super) fn is_empty(&self) -> bool {
+        let state = self.lock();
+        state.rows.is_empty() && state.flushes.is_empty()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
