@@ -41,5 +41,6 @@ pub use model::{
     PersonaApprovals, Pins, Plugins, Serve, TrustRule,
 };
 pub use server::{
-    AdapterUse, Instance, Origin, Protocol, Server, Timeouts, ToolFilter, Transport, Trust, looks_like_secret,
+    AdapterUse, Instance, Origin, Protocol, Restarts, Server, Timeouts, ToolFilter, Transport, Trust,
+    looks_like_secret,
 };

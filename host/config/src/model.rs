@@ -206,6 +206,16 @@ pub struct Serve {
     pub allowed_origins: Vec<String>,
     /// How often an idle stream gets a comment. Default 15 s.
     pub keep_alive: Duration,
+    /// How long a new connection may take to send its first request's head. Default 10 s.
+    pub head_timeout: Duration,
+    /// How long a session, and a connection that it has to itself, may stay unused. Default 30 min.
+    pub session_idle: Duration,
+    /// Legacy sessions at a time. Default 1,024.
+    pub max_sessions: usize,
+    /// Legacy sessions of one token at a time. Default 128.
+    pub max_sessions_per_token: usize,
+    /// Requests that run at once in one session, and of one token outside of sessions. Default 128.
+    pub max_running: usize,
     /// Longest exposed tool name, 16 to 128 characters. Default 49.
     pub max_tool_name: usize,
     /// The operator's word that something in front ends TLS and is reached by nobody else.
@@ -219,6 +229,11 @@ impl Default for Serve {
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             keep_alive: Duration::from_secs(15),
+            head_timeout: Duration::from_secs(10),
+            session_idle: Duration::from_mins(30),
+            max_sessions: 1_024,
+            max_sessions_per_token: 128,
+            max_running: 128,
             max_tool_name: 49,
             behind_proxy: false,
         }

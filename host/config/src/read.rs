@@ -141,6 +141,11 @@ impl<'a> Reader<'a> {
         within
     }
 
+    /// A whole number of things.
+    pub(crate) fn count(&mut self, item: &Item, least: u64, most: u64) -> Option<usize> {
+        self.number(item, least, most).and_then(|value| usize::try_from(value).ok())
+    }
+
     /// A duration of at least `least`.
     pub(crate) fn duration(&mut self, item: &Item, least: Duration) -> Option<Duration> {
         if let Value::Number(_, written) = &item.node.value {

@@ -83,6 +83,13 @@ fn serve() -> Value {
         "allowed_hosts" => texts("Host values that are accepted; needed beside a wildcard address."),
         "allowed_origins" => texts("Origin values that are accepted from browsers."),
         "keep_alive" => duration("How often an idle stream gets a comment. Default: 15s."),
+        "head_timeout" => duration("Until a new connection has sent a request's head. Default: 10s."),
+        "session_idle" => duration("Until an unused session ends. Default: 30m."),
+        "max_sessions" => count("Sessions at a time. Default: 1024."),
+        "max_sessions_per_token" => count("Sessions of one token at a time. Default: 128."),
+        "max_running" => {
+            count("Requests at once of one session, and of one token outside of sessions. Default: 128.")
+        }
         "max_tool_name" => {
             json!({ "type": "integer", "minimum": 16, "maximum": 128, "description": "Longest exposed tool name. Default: 49." })
         }
@@ -119,6 +126,15 @@ fn server() -> Value {
             "probe" => duration("The era probe. Default: 5s."),
             _ => duration("One request in all. Default: 15m."),
         }),
+        "restarts" => {
+            block(&keys::RESTARTS, "When it is started again, and when no more.", |key| match key {
+                "first" => duration("The first pause; it doubles. Default: 1s."),
+                "longest" => duration("No pause is longer. Default: 60s."),
+                "starts" => count("So many starts within `within` are the last. Default: 6."),
+                _ => duration("The time over which starts are counted. Default: 60s."),
+            })
+        }
+        "max_connections" => count("Connections to it at a time. Default: 256."),
         "tools" => {
             block(&keys::TOOLS, "Which of its tools exist for agents; exact names.", |key| match key {
                 "allow" => texts("Only these; empty: all."),
@@ -204,6 +220,10 @@ fn texts(description: &str) -> Value {
 
 fn flag(description: &str) -> Value {
     json!({ "type": "boolean", "description": description })
+}
+
+fn count(description: &str) -> Value {
+    json!({ "type": "integer", "minimum": 1, "description": description })
 }
 
 fn object(description: &str) -> Value {

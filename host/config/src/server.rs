@@ -27,6 +27,10 @@ pub struct Server {
     pub instance: Instance,
     /// Deadlines.
     pub timeouts: Timeouts,
+    /// When it is started again, and when no more.
+    pub restarts: Restarts,
+    /// Connections to it at a time, whoever's they are. Default 256.
+    pub max_connections: usize,
     /// Which tools exist for clients.
     pub tools: ToolFilter,
     /// Exceptions and locks (rows TRU-*).
@@ -86,6 +90,8 @@ impl Server {
             protocol: Protocol::Auto,
             instance: Instance::PerCaller,
             timeouts: Timeouts::default(),
+            restarts: Restarts::default(),
+            max_connections: 256,
             tools: ToolFilter::default(),
             trust: Trust::default(),
             adapter: None,
@@ -206,6 +212,30 @@ impl Default for Timeouts {
             call: Duration::from_mins(2),
             probe: Duration::from_secs(5),
             max_total: Duration::from_mins(15),
+        }
+    }
+}
+
+/// `restarts`: a server that fails is started again ever more slowly, and then no more (GW-03).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Restarts {
+    /// The first pause; each further one is twice as long. Default 1 s.
+    pub first: Duration,
+    /// No pause is longer. Default 60 s.
+    pub longest: Duration,
+    /// So many starts within [`Restarts::within`] are the last. Default 6.
+    pub starts: usize,
+    /// The time over which starts are counted. Default 60 s.
+    pub within: Duration,
+}
+
+impl Default for Restarts {
+    fn default() -> Self {
+        Self {
+            first: Duration::from_secs(1),
+            longest: Duration::from_mins(1),
+            starts: 6,
+            within: Duration::from_mins(1),
         }
     }
 }

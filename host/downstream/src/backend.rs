@@ -1,7 +1,7 @@
 //! The port to what answers: exactly the part of the gateway that agents can reach.
 //!
 //! It is a trait so that the protocol can be tested without servers, plugins or a store, and so that
-//! the list of things an agent can reach is short enough to read: four methods, none of them an
+//! the list of things an agent can reach is short enough to read: five methods, none of them an
 //! operator's.
 
 use std::sync::Arc;
@@ -22,6 +22,8 @@ pub trait Backend: Send + Sync + 'static {
     async fn call_tool(&self, caller: &Caller, call: Call) -> Outcome;
     /// Text for the model about the servers of this caller.
     async fn instructions(&self, caller: &Caller) -> Option<String>;
+    /// A session has ended: what was opened for it alone may be closed.
+    fn end_session(&self, session: &str);
     /// Tells of every change of what callers see. A receiver that lags has missed changes, not facts.
     fn changes(&self) -> broadcast::Receiver<Change>;
 }
@@ -39,6 +41,10 @@ impl Backend for Arc<Gateway> {
 
     async fn instructions(&self, caller: &Caller) -> Option<String> {
         Gateway::instructions(self, caller)
+    }
+
+    fn end_session(&self, session: &str) {
+        Gateway::end_session(self, session);
     }
 
     fn changes(&self) -> broadcast::Receiver<Change> {

@@ -21,23 +21,33 @@ use crate::{modern, reply};
 /// Steps of one call that may wait for this crate to take them.
 const PROGRESS_QUEUE: usize = 32;
 
+/// One request, and who sent it.
+pub(crate) struct Asked {
+    /// Who.
+    pub(crate) caller: Caller,
+    /// What.
+    pub(crate) request: Request,
+    /// The `Mcp-Param-*` headers it came with, names in lower case; `None` where there are no headers.
+    pub(crate) param_headers: Option<Vec<(String, String)>>,
+}
+
 /// Takes a finished notification; must not block.
 pub(crate) type ProgressSink<'a> = &'a (dyn Fn(String) + Send + Sync);
 
 /// Answers one request of either era, except those that open or change a session.
 pub(crate) async fn respond(
     backend: &Arc<dyn Backend>,
-    caller: &Caller,
-    request: Request,
+    asked: Asked,
     cancel: &CancellationToken,
     progress: ProgressSink<'_>,
 ) -> Outcome {
+    let Asked { caller, request, .. } = &asked;
     let era = caller.era;
     let outcome = match (era, request.method.as_str()) {
         (Era::Legacy, "ping") => reply::raw("{}".to_owned()).into_outcome(),
         (Era::Modern, "server/discover") => discover(backend, caller).await.into_outcome(),
         (_, "tools/list") => list_tools(backend, caller, request.params.as_deref()).await.into_outcome(),
-        (_, "tools/call") => call_tool(backend, caller, request, cancel, progress).await,
+        (_, "tools/call") => call_tool(backend, asked, cancel, progress).await,
         (_, method) => Outcome::Error(reply::unknown_method(method)),
     };
     reply::dress(era, outcome)
@@ -90,11 +100,11 @@ fn page_text(page: &ToolPage, era: Era) -> String {
 
 async fn call_tool(
     backend: &Arc<dyn Backend>,
-    caller: &Caller,
-    request: Request,
+    asked: Asked,
     cancel: &CancellationToken,
     progress: ProgressSink<'_>,
 ) -> Outcome {
+    let Asked { caller, request, param_headers } = asked;
     let token = progress_token(request.params.as_deref());
     let params = match neutral_params(request.params.as_deref()) {
         Ok(params) => params,
@@ -107,13 +117,14 @@ async fn call_tool(
         progress: token.is_some().then_some(steps),
         cancel: cancel.clone(),
         timeout: None,
+        param_headers,
     };
     let tell = |step: Progress| {
         if let Some(text) = token.as_ref().and_then(|token| progress_text(&step, token)) {
             progress(text);
         }
     };
-    let running = backend.call_tool(caller, call);
+    let running = backend.call_tool(&caller, call);
     tokio::pin!(running);
     loop {
         tokio::select! {

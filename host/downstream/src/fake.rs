@@ -22,6 +22,7 @@ pub(crate) struct Fake(Arc<Inner>);
 struct Inner {
     calls: Mutex<Vec<(Caller, String)>>,
     cancelled: Mutex<Vec<String>>,
+    ended: Mutex<Vec<String>>,
     finished: Mutex<Vec<String>>,
     changes: broadcast::Sender<Change>,
 }
@@ -31,6 +32,7 @@ impl Fake {
         Self(Arc::new(Inner {
             calls: Mutex::default(),
             cancelled: Mutex::default(),
+            ended: Mutex::default(),
             finished: Mutex::default(),
             changes: broadcast::channel(16).0,
         }))
@@ -49,6 +51,11 @@ impl Fake {
     /// The tools whose calls told all their steps.
     pub(crate) fn finished(&self) -> Vec<String> {
         self.0.finished.lock().unwrap().clone()
+    }
+
+    /// The sessions that ended.
+    pub(crate) fn ended(&self) -> Vec<String> {
+        self.0.ended.lock().unwrap().clone()
     }
 
     /// Something changed, `times` times.
@@ -126,6 +133,10 @@ impl Backend for Fake {
 
     async fn instructions(&self, caller: &Caller) -> Option<String> {
         Some(format!("for {}", caller.persona))
+    }
+
+    fn end_session(&self, session: &str) {
+        self.0.ended.lock().unwrap().push(session.to_owned());
     }
 
     fn changes(&self) -> broadcast::Receiver<Change> {

@@ -21,11 +21,13 @@ mod legacy;
 mod modern;
 mod service;
 mod sessions;
+mod share;
 mod stream;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hyper::server::conn::http1;
@@ -41,10 +43,12 @@ use crate::error::ServeError;
 use crate::options::HttpOptions;
 use guard::Guard;
 use sessions::Sessions;
+use share::Shares;
 
-/// Time for a request's head to arrive, and for an idle connection to be used again. Longer than
-/// common clients keep idle connections, so that they close first and lose no request.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(75);
+/// Time for an idle connection to be used again. Longer than common clients keep idle connections, so
+/// that they close first and lose no request. A connection's first request has less time,
+/// [`HttpOptions::head_timeout`].
+const IDLE_TIMEOUT: Duration = Duration::from_secs(75);
 /// Bytes of one request's head.
 const MAX_HEAD: usize = 64 * 1024;
 /// Pause after the system refuses to accept, for example when it is out of descriptors.
@@ -56,6 +60,7 @@ struct Shared {
     options: HttpOptions,
     guard: Guard,
     sessions: Sessions,
+    shares: Arc<Shares>,
     /// Connections and calls; the server has ended when it is empty.
     tasks: TaskTracker,
     /// Parent of every running call.
@@ -94,10 +99,12 @@ impl HttpServer {
     pub async fn run(self, backend: impl Backend) -> Result<(), ServeError> {
         let Self { listener, options, .. } = self;
         let shutdown = options.shutdown.clone();
+        let backend: Arc<dyn Backend> = Arc::new(backend);
         let shared = Arc::new(Shared {
-            backend: Arc::new(backend),
+            sessions: Sessions::new(&options, Arc::clone(&backend)),
+            shares: Shares::new(options.max_running),
+            backend,
             guard: Guard::new(&options.allowed_hosts, &options.allowed_origins),
-            sessions: Sessions::new(&options),
             tasks: TaskTracker::new(),
             calls: CancellationToken::new(),
             options,
@@ -153,16 +160,30 @@ async fn serve_connection(shared: Arc<Shared>, stream: TcpStream) {
         tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
     let shutdown = shared.options.shutdown.clone();
+    // Who connects and says nothing must not keep a place for as long as a client that is known.
+    let heard = Arc::new(AtomicBool::new(false));
+    let (patience, spoke) = (shared.options.head_timeout, Arc::clone(&heard));
+    let silent = async move {
+        tokio::time::sleep(patience).await;
+        if spoke.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+    };
     let service = service_fn(move |request| {
+        heard.store(true, Ordering::Relaxed);
         let shared = Arc::clone(&shared);
         async move { Ok::<_, Infallible>(service::handle(&shared, request).await) }
     });
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(MAX_HEAD);
+    builder.timer(TokioTimer::new()).header_read_timeout(IDLE_TIMEOUT).max_buf_size(MAX_HEAD);
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
+        () = silent => {
+            tracing::debug!(?patience, "a connection without a request is closed (serve.head_timeout)");
+            return;
+        }
         () = shutdown.cancelled() => {
             connection.as_mut().graceful_shutdown();
             connection.await

@@ -96,9 +96,13 @@ pub struct HttpOptions {
     pub session_idle: Duration,
     /// Legacy sessions that may exist at once.
     pub max_sessions: usize,
+    /// Legacy sessions that one token may have at once.
+    pub max_sessions_per_token: usize,
+    /// Time for a new connection to send the head of its first request.
+    pub head_timeout: Duration,
     /// Connections that may be open at once; more wait unaccepted.
     pub max_connections: usize,
-    /// Requests that may run at once in one legacy session.
+    /// Requests that may run at once in one legacy session, and of one token outside of sessions.
     pub max_running: usize,
     /// Time for one request's body to arrive.
     pub body_timeout: Duration,
@@ -125,6 +129,8 @@ impl HttpOptions {
             keep_alive: Duration::from_secs(15),
             session_idle: Duration::from_mins(30),
             max_sessions: 1024,
+            max_sessions_per_token: 128,
+            head_timeout: Duration::from_secs(10),
             max_connections: 2048,
             max_running: 128,
             body_timeout: Duration::from_mins(1),

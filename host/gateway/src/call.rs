@@ -38,13 +38,16 @@ pub struct Call {
     pub cancel: CancellationToken,
     /// Overrides the server's `timeouts.call`.
     pub timeout: Option<Duration>,
+    /// The `Mcp-Param-*` headers that repeat arguments, names in lower case; `None` where the client
+    /// reached Toolgate without headers.
+    pub param_headers: Option<Vec<(String, String)>>,
 }
 
 /// Members of `tools/call` that continue a task or an input round.
 const NOT_OFFERED: [&str; 3] = ["task", "inputResponses", "requestState"];
 
-/// How often a call goes back to the verdict because something changed while it waited.
-const MAX_REVIEWS: usize = 3;
+/// How often a call is judged, at most, when something changes each time while it waits.
+const MAX_REVIEWS: usize = 4;
 
 impl Gateway {
     /// Calls the tool that `params.name` names as the client sees it. The outcome is era-neutral:
@@ -99,6 +102,14 @@ impl Gateway {
 /// A call that ended before its server answered.
 struct Stop(Outcome);
 
+/// How what would be called compares with what was judged.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Same,
+    Changed,
+    Gone,
+}
+
 struct Path<'a> {
     gateway: &'a Arc<Gateway>,
     caller: &'a Caller,
@@ -108,27 +119,42 @@ struct Path<'a> {
 
 impl Path<'_> {
     async fn run(mut self, call: Call) -> Result<Outcome, Stop> {
+        self.check_headers(&call).await?;
         let arguments = self.adapted_arguments(&call.params).await?;
-        for review in 0.. {
+        for _ in 0..MAX_REVIEWS {
             self.judge(&arguments).await?;
-            if self.still_stands() {
+            let params = self.upstream_params(&call.params, &arguments)?;
+            self.record_called(&params).await?;
+            // The policies, a person and the row took their time: what was judged must still be what
+            // the server shows. A change goes back to the verdict.
+            let standing = self.renew();
+            if standing == Standing::Same {
+                let outcome = self.send(call, params).await?;
+                return Ok(self.received(outcome).await);
+            }
+            self.note(AuditRow::failed(
+                &self.call,
+                "the definition changed while the call waited; nothing was sent",
+            ));
+            if standing == Standing::Gone {
                 break;
             }
-            if review >= MAX_REVIEWS {
-                return Err(self.refuse(ErrorCode::Denied, "the tool kept changing while the call waited"));
-            }
         }
-        let params = self.upstream_params(&call.params, &arguments)?;
-        self.record_called(&params).await?;
-        // Writing the row was a wait: what was judged must still be what the server shows.
-        if !self.still_stands() {
-            let text = "the tool's definition changed while the call waited; nothing was sent. \
-                        List the tools again and repeat the call.";
-            self.note(AuditRow::failed(&self.call, text));
-            return Err(self.refuse(ErrorCode::Denied, text));
-        }
-        let outcome = self.send(call, params).await?;
-        Ok(self.received(outcome).await)
+        let text = "the tool changed while the call waited, again and again or for good, so nothing was sent. \
+                    List the tools again and repeat the call.";
+        Err(self.refuse(ErrorCode::Denied, text))
+    }
+
+    /// What an intermediary reads in headers must be what the server will read in the body (-32020).
+    async fn check_headers(&self, call: &Call) -> Result<(), Stop> {
+        let Some(given) = &call.param_headers else { return Ok(()) };
+        let schema = edit::get(self.handle.tool.definition.text(), "/inputSchema").unwrap_or("{}");
+        let arguments = edit::get(call.params.get(), "/arguments").unwrap_or("{}");
+        let get = |name: &str| given.iter().find(|(have, _)| have == name).map(|(_, value)| value.clone());
+        let Err(mismatch) = headers::check_params(schema, arguments, &get) else { return Ok(()) };
+        let reason = mismatch.to_string();
+        self.gateway.note_refusal(AuditRow::denied(&self.call, "headers", None, &reason)).await;
+        Err(Stop(Outcome::Error(mismatch.to_error_object())))
     }
 
     /// Step 4: from here on the adapted document is the call. A refusal of the adapter's is audited
@@ -207,16 +233,18 @@ impl Path<'_> {
 
     /// Step 7: whether what was judged is still what would be called. If not, the handle is
     /// renewed, so that the next verdict is about what the server shows now.
-    fn still_stands(&mut self) -> bool {
+    fn renew(&mut self) -> Standing {
         let surface = self.handle.live.surface.load_full();
         match surface.tool(&self.handle.tool.name) {
-            Some(now) if now.digest == self.handle.tool.digest && now.pin == self.handle.tool.pin => true,
+            Some(now) if now.digest == self.handle.tool.digest && now.pin == self.handle.tool.pin => {
+                Standing::Same
+            }
             Some(now) => {
                 self.handle.tool = Arc::clone(now);
                 self.handle.surface = surface;
-                false
+                Standing::Changed
             }
-            None => false,
+            None => Standing::Gone,
         }
     }
 

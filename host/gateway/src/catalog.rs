@@ -16,8 +16,9 @@ use toolgate_wire::{ErrorObject, edit};
 
 use crate::Gateway;
 use crate::caller::Caller;
+use crate::connect::OpenError;
 use crate::decide::{self, Ruling};
-use crate::links::{Key, Live, OpenError};
+use crate::links::Live;
 use crate::pin::Approved;
 use crate::reply;
 use crate::surface::{Surface, Tool};
@@ -111,8 +112,7 @@ impl Gateway {
         caller: &Caller,
         server: &Arc<Server>,
     ) -> Option<Arc<Surface>> {
-        let link = self.links.get(&Key::of(server, caller));
-        if let Some(live) = link.live() {
+        if let Some(live) = self.live_now(caller, server) {
             return Some(live.surface.load_full());
         }
         if let Some(surface) = self.approved_surface(server) {
@@ -212,8 +212,7 @@ impl Gateway {
         let mut unknown = Vec::new();
         // First what is known without waiting: live surfaces, then approved ones.
         for server in self.servers_of(caller) {
-            let link = self.links.get(&Key::of(&server, caller));
-            let known = link.live().map(|live| live.surface.load_full());
+            let known = self.live_now(caller, &server).map(|live| live.surface.load_full());
             match known.or_else(|| self.approved_surface(&server)) {
                 Some(surface) if surface.tools.iter().any(|tool| is(tool)) => {
                     return self.on_live(caller, &server, name, is).await;

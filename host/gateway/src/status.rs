@@ -112,9 +112,9 @@ impl Gateway {
         if connect && server.enabled {
             detail = self.live(caller, server).await.err().map(|error| error.to_string());
         }
-        let link = self.links.get(&Key::of(server, caller));
-        let (last_error, standing) = link.standing();
-        let live = link.live();
+        let link = self.links.find(&Key::of(server, caller));
+        let (last_error, standing) = link.as_ref().map(|link| link.standing()).unwrap_or_default();
+        let live = link.and_then(|link| link.live());
         let detail = detail.or(last_error);
         let state = match (&live, server.enabled) {
             (_, false) => ServerState::Disabled,

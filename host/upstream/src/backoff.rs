@@ -73,12 +73,7 @@ impl Backoff {
         {
             self.failures = 0;
         }
-        let recent = self
-            .starts
-            .iter()
-            .filter(|start| now.saturating_duration_since(**start) < self.rules.window)
-            .count();
-        if recent >= self.rules.max_starts {
+        if self.is_spent(now) {
             return Next::GiveUp;
         }
         let doubled =
@@ -86,6 +81,12 @@ impl Backoff {
         self.failures = self.failures.saturating_add(1);
         let pause = doubled.min(self.rules.longest);
         Next::After(pause.mul_f64(1.0 - 0.25 * jitter.clamp(0.0, 1.0)))
+    }
+
+    /// Whether there were so many starts of late that there is to be no other.
+    pub fn is_spent(&self, now: Instant) -> bool {
+        let recent = |start: &&Instant| now.saturating_duration_since(**start) < self.rules.window;
+        self.starts.iter().filter(recent).count() >= self.rules.max_starts
     }
 
     /// To be called when a person or a caller asks for the server again after [`Next::GiveUp`].

@@ -100,6 +100,18 @@ impl Http {
 
     /// A modern request: envelope and headers as revision 2026-07-28 has them.
     pub fn modern(&self, path: &str, id: &str, method: &str, params: &str) -> Reply {
+        self.modern_with(path, id, method, params, &[])
+    }
+
+    /// A modern request with more headers.
+    pub fn modern_with(
+        &self,
+        path: &str,
+        id: &str,
+        method: &str,
+        params: &str,
+        more: &[(&str, &str)],
+    ) -> Reply {
         let inner =
             params.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or_default();
         let comma = if inner.is_empty() { "" } else { "," };
@@ -113,6 +125,7 @@ impl Http {
         if let Some(name) = &name {
             headers.push(("Mcp-Name", name));
         }
+        headers.extend(more);
         self.post(path, &headers, &body)
     }
 }

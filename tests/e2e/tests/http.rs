@@ -82,6 +82,48 @@ fn a_header_that_disagrees_with_the_body_is_refused() {
 }
 
 #[test]
+fn gate_param_headers_a_header_that_repeats_an_argument_must_agree_with_it() {
+    let sandbox = sandbox();
+    let ledger = sandbox.path("ledger").display().to_string();
+    let tools = sandbox.write(
+        "tools.json",
+        r#"[{"name":"received","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"count":{"type":"integer","x-mcp-header":"Count"}}}}]"#,
+    );
+    sandbox.configure_fixture(&["--tools", &tools, "--ledger", &ledger], ALLOW);
+    let server = sandbox.serve_http();
+    let call = |arguments: &str, headers: &[(&str, &str)]| {
+        let params = format!(r#"{{"name":"fix__received","arguments":{arguments}}}"#);
+        server.modern_with("/mcp", "1", "tools/call", &params, headers)
+    };
+    for (arguments, headers) in [
+        (r#"{"region":"eu","n":1}"#, &[("Mcp-Param-Region", "eu")][..]),
+        (r#"{"region":"eü","n":2}"#, &[("Mcp-Param-Region", "=?base64?ZcO8?=")]),
+        (r#"{"count":42.0,"n":3}"#, &[("mcp-param-count", "42")]),
+        (r#"{"n":4}"#, &[("Mcp-Param-Other", "x")]),
+    ] {
+        let reply = call(arguments, headers);
+        assert_eq!(reply.status, 200, "{arguments}: {reply:?}");
+        assert_eq!(reply.message()["result"].get("isError"), None, "{arguments}: {reply:?}");
+    }
+    for (arguments, headers) in [
+        (r#"{"region":"bad"}"#, &[("Mcp-Param-Region", "eu")][..]),
+        (r#"{"region":"bad"}"#, &[]),
+        (r#"{"name":"bad"}"#, &[("Mcp-Param-Region", "eu")]),
+        (r#"{"region":"bad"}"#, &[("Mcp-Param-Region", "=?base64?!!?=")]),
+        (r#"{"region":"bad"}"#, &[("Mcp-Param-Region", "bad"), ("mcp-param-region", "bad")]),
+        (r#"{"count":7,"name":"bad"}"#, &[("Mcp-Param-Count", "8")]),
+    ] {
+        let reply = call(arguments, headers);
+        assert_eq!(reply.status, 400, "{arguments}: {reply:?}");
+        assert_eq!(reply.message()["error"]["code"], -32020, "{arguments}: {reply:?}");
+    }
+    let ledger = sandbox.read("ledger");
+    assert!(ledger.contains(r#""n":4"#) && !ledger.contains("bad"), "{ledger}");
+    let denied = sandbox.audit().into_iter().find(|row| row["details"]["event"] == "mcp_denied").unwrap();
+    assert_eq!(denied["tool"], "received", "{denied}");
+}
+
+#[test]
 fn a_legacy_session_belongs_to_its_token_and_ends_with_delete() {
     let sandbox = sandbox();
     sandbox.configure_fixture(&[], ALLOW);

@@ -12,6 +12,8 @@ mod hostile;
 mod http;
 mod integrity;
 mod keys;
+mod limits;
+mod misbehaving;
 mod operator;
 mod pins;
 mod policies;

@@ -134,6 +134,60 @@ fn se_14_names_that_only_look_alike_inherit_nothing() {
 }
 
 #[test]
+fn gate_twins_se_14_two_tools_under_one_name_are_both_left_out() {
+    // Two names of server `fix` with one readable part and one 40-bit digest, found by search in a second.
+    const TWINS: [&str; 2] = ["a./././././../././.......b", "a././/.//.///.//////.....b"];
+    let list = |names: &[&str]| {
+        let tools = names.iter().map(|name| json!({ "name": name, "inputSchema": { "type": "object" } }));
+        tools.collect::<serde_json::Value>().to_string()
+    };
+    let exposed_of = |names: &[&str]| {
+        let sandbox = sandbox();
+        let tools = sandbox.write("tools.json", list(names));
+        sandbox.configure_fixture(&["--tools", &tools], ALLOW);
+        let mut client = sandbox.serve_stdio(&[]);
+        client.initialize();
+        let shown = client.tool_names();
+        let status = sandbox.run(&["mcp", "status", "--json"]).exits(0).json();
+        (shown, status["servers"][0]["dropped"].to_string())
+    };
+    let alone: Vec<String> = TWINS.iter().map(|name| exposed_of(&[name]).0.remove(0)).collect();
+    assert_eq!(alone[0], alone[1], "they are twins");
+    let (shown, dropped) = exposed_of(&[TWINS[0], "received", TWINS[1]]);
+    assert_eq!(shown, ["fix__received"], "neither of them, and everything else");
+    assert!(dropped.contains("another tool is exposed as"), "{dropped}");
+}
+
+#[test]
+fn gate_recheck_a_definition_that_changes_between_verdict_and_sending_is_judged_again() {
+    let sandbox = sandbox();
+    let tools = sandbox.write("tools.json", TWO);
+    let ledger = sandbox.path("ledger").display().to_string();
+    sandbox.configure_fixture(&["--tools", &tools, "--watch", "--ledger", &ledger], ALLOW);
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    client.call("fix__echo", &json!({ "message": "first" }));
+    // Changes are looked at once a second at most; this one is to be seen at once.
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    let audit = rusqlite::Connection::open(sandbox.data().join("audit.db")).unwrap();
+    // Somebody else holds the audit log, so the row waits, and with it a call that was judged already.
+    audit.execute_batch("BEGIN IMMEDIATE").unwrap();
+    client.send(
+        r#"{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"name":"fix__echo","arguments":{"message":"second"}}}"#,
+    );
+    std::thread::sleep(std::time::Duration::from_millis(150));
+    sandbox.write("tools.json", TWO.replace("one", "once"));
+    while !client.line().contains("list_changed") {}
+    audit.execute_batch("ROLLBACK").unwrap();
+    let reply: serde_json::Value = serde_json::from_str(&client.reply_to("77")).unwrap();
+    assert!(reply.to_string().contains("mcp diff fix"), "judged by what the server shows now: {reply}");
+    assert!(!sandbox.read("ledger").contains("second"), "{reply}");
+    let events = sandbox.events();
+    let of = |event: &str| events.iter().filter(|found| *found == event).count();
+    assert_eq!((of("mcp_called"), of("mcp_failed"), of("mcp_denied")), (2, 1, 1), "{events:?}");
+}
+
+#[test]
 fn pr_05_and_pr_07_every_listed_name_is_safe_and_reaches_its_tool() {
     let sandbox = sandbox();
     let long = "l".repeat(70);

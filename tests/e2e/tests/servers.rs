@@ -104,12 +104,12 @@ fn st_06_a_child_that_writes_much_to_standard_error_is_not_blocked() {
     }
 }
 
-fn alive(pid: &str) -> bool {
+pub(crate) fn alive(pid: &str) -> bool {
     // A process that ended and was not collected yet is not alive.
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z"))
 }
 
-fn wait_until_gone(pids: &[&str]) {
+pub(crate) fn wait_until_gone(pids: &[&str]) {
     let until = Instant::now() + Duration::from_secs(15);
     while pids.iter().any(|pid| alive(pid)) {
         assert!(Instant::now() < until, "still alive: {pids:?}");

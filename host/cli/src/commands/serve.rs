@@ -49,6 +49,11 @@ async fn http(
         allowed_origins: serve.allowed_origins,
         behind_proxy: serve.behind_proxy,
         keep_alive: serve.keep_alive,
+        head_timeout: serve.head_timeout,
+        session_idle: serve.session_idle,
+        max_sessions: serve.max_sessions,
+        max_sessions_per_token: serve.max_sessions_per_token,
+        max_running: serve.max_running,
         shutdown: stop.clone(),
         ..HttpOptions::new(listen, tokens)
     };

@@ -38,7 +38,19 @@ pub(crate) const TOP: Keys = Keys {
 pub(crate) const MANAGED_ONLY: [&str; 2] = ["bind", "format"];
 
 pub(crate) const SERVE: Keys = Keys {
-    known: &["listen", "allowed_hosts", "allowed_origins", "keep_alive", "max_tool_name", "behind_proxy"],
+    known: &[
+        "listen",
+        "allowed_hosts",
+        "allowed_origins",
+        "keep_alive",
+        "head_timeout",
+        "session_idle",
+        "max_sessions",
+        "max_sessions_per_token",
+        "max_running",
+        "max_tool_name",
+        "behind_proxy",
+    ],
     aliases: &[],
     later: &["console", "tls", "auth"],
 };
@@ -56,6 +68,8 @@ pub(crate) const SERVER: Keys = Keys {
         "enabled",
         "instance",
         "timeouts",
+        "restarts",
+        "max_connections",
         "tools",
         "trust",
         "adapter",
@@ -78,6 +92,7 @@ pub(crate) const SERVER: Keys = Keys {
 };
 
 pub(crate) const TIMEOUTS: Keys = keys(&["init", "call", "probe", "max_total"]);
+pub(crate) const RESTARTS: Keys = keys(&["first", "longest", "starts", "within"]);
 pub(crate) const TOOLS: Keys = keys(&["allow", "deny"]);
 pub(crate) const TRUST: Keys = Keys {
     known: &["auto_approve_tools", "pinned_tool_hash", "host_escape"],

@@ -130,9 +130,21 @@ fn read_serve(reader: &mut Reader<'_>, item: Item) -> Serve {
     if let Some(item) = fields.take("keep_alive") {
         serve.keep_alive = reader.duration(&item, Duration::from_secs(1)).unwrap_or(serve.keep_alive);
     }
-    if let Some(item) = fields.take("max_tool_name") {
-        let found = reader.number(&item, 16, 128).and_then(|value| usize::try_from(value).ok());
-        serve.max_tool_name = found.unwrap_or(serve.max_tool_name);
+    for (key, slot) in [("head_timeout", &mut serve.head_timeout), ("session_idle", &mut serve.session_idle)]
+    {
+        if let Some(item) = fields.take(key) {
+            *slot = reader.duration(&item, Duration::from_millis(100)).unwrap_or(*slot);
+        }
+    }
+    for (key, least, most, slot) in [
+        ("max_sessions", 1, 65_536, &mut serve.max_sessions),
+        ("max_sessions_per_token", 1, 65_536, &mut serve.max_sessions_per_token),
+        ("max_running", 1, 65_536, &mut serve.max_running),
+        ("max_tool_name", 16, 128, &mut serve.max_tool_name),
+    ] {
+        if let Some(item) = fields.take(key) {
+            *slot = reader.count(&item, least, most).unwrap_or(*slot);
+        }
     }
     if let Some(item) = fields.take("behind_proxy") {
         serve.behind_proxy = reader.flag(&item).unwrap_or_default();

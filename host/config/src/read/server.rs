@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use crate::error::{Level, quoted};
 use crate::node::Text;
-use crate::server::{AdapterUse, Instance, Origin, Protocol, Server, Shown, Timeouts, ToolFilter, Trust};
+use crate::server::{
+    AdapterUse, Instance, Origin, Protocol, Restarts, Server, Shown, Timeouts, ToolFilter, Trust,
+};
 
 use super::fields::Fields;
 use super::{Item, Reader, keys};
@@ -51,6 +53,12 @@ pub(crate) fn read_server(
     read_plain(reader, &mut fields, &mut server);
     if let Some(item) = fields.take("timeouts") {
         server.timeouts = read_timeouts(reader, item);
+    }
+    if let Some(item) = fields.take("restarts") {
+        server.restarts = read_restarts(reader, item);
+    }
+    if let Some(item) = fields.take("max_connections") {
+        server.max_connections = reader.count(&item, 1, 65_536).unwrap_or(server.max_connections);
     }
     if let Some(item) = fields.take("tools") {
         server.tools = read_tools(reader, item);
@@ -130,6 +138,23 @@ fn read_timeouts(reader: &mut Reader<'_>, item: Item) -> Timeouts {
         reader.wrong(&whole, "`call` is longer than `max_total`", "raise max_total, or lower call");
     }
     timeouts
+}
+
+fn read_restarts(reader: &mut Reader<'_>, item: Item) -> Restarts {
+    const LEAST: Duration = Duration::from_millis(1);
+    let mut restarts = Restarts::default();
+    let Some(mut fields) = reader.fields(item, &keys::RESTARTS) else { return restarts };
+    for (key, slot) in
+        [("first", &mut restarts.first), ("longest", &mut restarts.longest), ("within", &mut restarts.within)]
+    {
+        if let Some(item) = fields.take(key) {
+            *slot = reader.duration(&item, LEAST).unwrap_or(*slot);
+        }
+    }
+    if let Some(item) = fields.take("starts") {
+        restarts.starts = reader.count(&item, 1, 1_000).unwrap_or(restarts.starts);
+    }
+    restarts
 }
 
 fn read_tools(reader: &mut Reader<'_>, item: Item) -> ToolFilter {

@@ -11,6 +11,7 @@ fn places() -> Vec<(&'static str, &'static Keys)> {
         ("/properties/serve", &keys::SERVE),
         (at(""), &keys::SERVER),
         (at("/properties/timeouts"), &keys::TIMEOUTS),
+        (at("/properties/restarts"), &keys::RESTARTS),
         (at("/properties/tools"), &keys::TOOLS),
         (at("/properties/trust"), &keys::TRUST),
         (at("/properties/adapter"), &keys::ADAPTER),

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use bytes::Bytes;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Empty, Full};
@@ -78,6 +78,12 @@ pub(super) fn unauthorized(token_given: bool) -> Reply {
     };
     let mut reply = refuse(StatusCode::UNAUTHORIZED, text);
     reply.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+    closing(reply)
+}
+
+/// Gives up the connection after this reply: who is not known must not keep a place.
+pub(super) fn closing(mut reply: Reply) -> Reply {
+    reply.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     reply
 }
 

@@ -14,16 +14,24 @@ use std::sync::Arc;
 use http::StatusCode;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use toolgate_wire::Request;
 use toolgate_wire::envelope::Era;
 
 use super::Shared;
 use super::answer::{self, Reply};
 use super::body::Accepts;
+use super::share::Share;
 use super::stream::{self, Item};
-use crate::backend::Caller;
+use crate::call::Asked;
 use crate::running::Ticket;
 use crate::{call, reply};
+
+/// The place that a running request takes, by which it is also cancelled.
+pub(super) enum Hold {
+    /// Among those of its session.
+    Session(Ticket),
+    /// Among those of its token; only its connection cancels it.
+    Alone(Share),
+}
 
 /// What a running request has to tell.
 enum Event {
@@ -33,19 +41,11 @@ enum Event {
 }
 
 /// Runs a request and answers it in a form its client reads.
-///
-/// `ticket` is the place of a legacy request among those of its session.
-pub(super) async fn run(
-    shared: &Arc<Shared>,
-    caller: Caller,
-    request: Request,
-    accepts: Accepts,
-    ticket: Option<Ticket>,
-) -> Reply {
-    let cancel = cancel_token(shared, ticket.as_ref());
+pub(super) async fn run(shared: &Arc<Shared>, asked: Asked, accepts: Accepts, hold: Hold) -> Reply {
+    let cancel = hold.cancelled(shared);
     let guard = cancel.clone().drop_guard();
     let (events, mut told) = mpsc::channel(stream::QUEUE);
-    shared.tasks.spawn(work(Arc::clone(shared), caller, request, cancel, ticket, events));
+    shared.tasks.spawn(work(Arc::clone(shared), asked, cancel, hold, events));
     let patience = tokio::time::sleep(shared.options.stream_after);
     tokio::pin!(patience);
     loop {
@@ -65,16 +65,12 @@ pub(super) async fn run(
 }
 
 /// Runs a request without anybody to tell its steps to; `None` if it was cancelled.
-pub(super) async fn run_quietly(
-    shared: &Arc<Shared>,
-    caller: Caller,
-    request: Request,
-    ticket: Ticket,
-) -> Option<String> {
-    let cancel = cancel_token(shared, Some(&ticket));
+pub(super) async fn run_quietly(shared: &Arc<Shared>, asked: Asked, ticket: Ticket) -> Option<String> {
+    let hold = Hold::Session(ticket);
+    let cancel = hold.cancelled(shared);
     let _guard = cancel.clone().drop_guard();
     let (events, mut told) = mpsc::channel(stream::QUEUE);
-    shared.tasks.spawn(work(Arc::clone(shared), caller, request, cancel, Some(ticket), events));
+    shared.tasks.spawn(work(Arc::clone(shared), asked, cancel, hold, events));
     loop {
         match told.recv().await? {
             Event::Step(_) => {}
@@ -92,25 +88,39 @@ pub(super) fn at_once(status: StatusCode, reply: Option<String>, accepts: Accept
     }
 }
 
-/// A legacy request has a token in its session, a modern one only its connection.
-fn cancel_token(shared: &Shared, ticket: Option<&Ticket>) -> CancellationToken {
-    ticket.map_or_else(|| shared.calls.child_token(), |ticket| ticket.cancelled().clone())
+impl Hold {
+    fn cancelled(&self, shared: &Shared) -> CancellationToken {
+        match self {
+            Self::Session(ticket) => ticket.cancelled().clone(),
+            Self::Alone(_) => shared.calls.child_token(),
+        }
+    }
+
+    /// Ends the request. True if it may be answered, false if it was cancelled before.
+    fn finish(self) -> bool {
+        match self {
+            Self::Session(ticket) => ticket.finish(),
+            Self::Alone(share) => {
+                drop(share);
+                true
+            }
+        }
+    }
 }
 
 async fn work(
     shared: Arc<Shared>,
-    caller: Caller,
-    request: Request,
+    asked: Asked,
     cancel: CancellationToken,
-    ticket: Option<Ticket>,
+    hold: Hold,
     events: mpsc::Sender<Event>,
 ) {
-    let id = request.id.clone();
+    let (id, era) = (asked.request.id.clone(), asked.caller.era);
     // Progress may be lost, so it never waits for a client that reads slowly.
     let progress = |step: String| drop(events.try_send(Event::Step(step)));
-    let outcome = call::respond(&shared.backend, &caller, request, &cancel, &progress).await;
-    let status = if caller.era == Era::Modern { answer::modern_status(&outcome) } else { StatusCode::OK };
-    let wanted = ticket.is_none_or(Ticket::finish);
+    let outcome = call::respond(&shared.backend, asked, &cancel, &progress).await;
+    let status = if era == Era::Modern { answer::modern_status(&outcome) } else { StatusCode::OK };
+    let wanted = hold.finish();
     let text = wanted.then(|| reply::response(Some(&id), outcome));
     drop(events.send(Event::Done(status, text)).await);
 }

@@ -14,11 +14,12 @@ use super::Shared;
 use super::admit::Admitted;
 use super::answer::{self, Checked, Reply};
 use super::body::Accepts;
-use super::exchange;
+use super::exchange::{self, Hold};
 use super::service::{immediate, version};
 use super::sessions::Session;
 use super::stream::{self, Item};
 use crate::backend::Caller;
+use crate::call::Asked;
 use crate::caller::Claims;
 use crate::changes::ListChanges;
 use crate::inbound::Refusal;
@@ -48,7 +49,10 @@ pub(super) async fn request(
         Err(error) => return answer::error(StatusCode::FORBIDDEN, Some(&request.id), error),
     };
     match begin(&session, &request.id) {
-        Ok(ticket) => exchange::run(shared, caller, request, accepts, Some(ticket)).await,
+        Ok(ticket) => {
+            let asked = Asked { caller, request, param_headers: None };
+            exchange::run(shared, asked, accepts, Hold::Session(ticket)).await
+        }
         Err(error) => answer::error(StatusCode::BAD_REQUEST, Some(&request.id), error),
     }
 }
@@ -86,7 +90,10 @@ pub(super) async fn batch(
     for item in items {
         match item {
             Ok(Message::Request(request)) => match start(&session, admitted, &request) {
-                Ok((caller, ticket)) => running.push(exchange::run_quietly(shared, caller, request, ticket)),
+                Ok((caller, ticket)) => {
+                    let asked = Asked { caller, request, param_headers: None };
+                    running.push(exchange::run_quietly(shared, asked, ticket));
+                }
                 Err(error) => replies.push(reply::response(Some(&request.id), Outcome::Error(error))),
             },
             Ok(message) => note(&session, &message),
@@ -139,11 +146,7 @@ async fn initialize(shared: &Arc<Shared>, admitted: &Admitted, accepts: Accepts,
     }
     let session = match shared.sessions.create(admitted, version) {
         Ok(session) => session,
-        Err(full) => {
-            let text =
-                format!("there are {} sessions, which is the limit; end one with DELETE, or wait", full.max);
-            return answer::too_many(&text);
-        }
+        Err(full) => return answer::too_many(&full.to_string()),
     };
     let outcome = match caller(&session, admitted, params) {
         Err(error) => Outcome::Error(error),

@@ -14,8 +14,10 @@ use super::Shared;
 use super::admit::Admitted;
 use super::answer::{self, Reply};
 use super::body::Accepts;
-use super::exchange;
+use super::exchange::{self, Hold};
+use super::share::Share;
 use super::stream::{self, Item};
+use crate::call::Asked;
 use crate::caller::Claims;
 use crate::changes::ListChanges;
 use crate::modern::Filter;
@@ -40,13 +42,25 @@ pub(super) async fn request(
         Ok(claims) => claims,
         Err(error) => return answer::error(StatusCode::FORBIDDEN, Some(&request.id), error),
     };
+    let share = match shared.shares.take(&admitted.credential.id) {
+        Ok(share) => share,
+        Err(text) => return answer::too_many(&text),
+    };
     if request.method == "subscriptions/listen" {
-        return listen(shared, admitted, accepts, &request.id, request.params.as_deref());
+        return listen(shared, admitted, accepts, &request, share);
     }
+    let param_headers = match param_headers(parts) {
+        Ok(headers) => headers,
+        Err(mismatch) => {
+            return answer::error(StatusCode::BAD_REQUEST, Some(&request.id), mismatch.to_error_object());
+        }
+    };
     // Grants never cross credentials: the thread only tells the conversations of one credential apart.
     let thread = claims.thread_id.as_deref().unwrap_or_default();
     let session = format!("http:{}:{thread}", admitted.credential.id);
-    exchange::run(shared, admitted.caller(session, Era::Modern, claims), request, accepts, None).await
+    let caller = admitted.caller(session, Era::Modern, claims);
+    let asked = Asked { caller, request, param_headers: Some(param_headers) };
+    exchange::run(shared, asked, accepts, Hold::Alone(share)).await
 }
 
 /// The error for headers that name another revision than the body. A missing header is no contradiction:
@@ -69,14 +83,34 @@ fn compare_headers(parts: &Parts, request: &Request) -> Result<(), HeaderMismatc
     headers::check(&request.method, params, &get)
 }
 
+/// The headers that repeat arguments. They are compared where the tool's schema is known; one that is
+/// there twice, or is no text, could be read differently elsewhere and is refused here.
+fn param_headers(parts: &Parts) -> Result<Vec<(String, String)>, HeaderMismatch> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    for (name, value) in &parts.headers {
+        let name = name.as_str();
+        if !name.starts_with(headers::PARAM_PREFIX) {
+            continue;
+        }
+        let refused = |fault| HeaderMismatch { header: name.to_owned(), fault };
+        if found.iter().any(|(have, _)| have == name) {
+            return Err(refused(HeaderFault::Different));
+        }
+        let value = value.to_str().map_err(|_| refused(HeaderFault::Undecodable))?;
+        found.push((name.to_owned(), value.to_owned()));
+    }
+    Ok(found)
+}
+
 fn listen(
     shared: &Arc<Shared>,
     admitted: &Admitted,
     accepts: Accepts,
-    id: &Id,
-    params: Option<&RawValue>,
+    request: &Request,
+    share: Share,
 ) -> Reply {
-    let filter = match modern::filter(params) {
+    let id = &request.id;
+    let filter = match modern::filter(request.params.as_deref()) {
         Ok(filter) => filter,
         Err(error) => return answer::error(StatusCode::BAD_REQUEST, Some(id), error),
     };
@@ -86,7 +120,11 @@ fn listen(
     let (items, queue) = mpsc::channel(stream::QUEUE);
     let changes = ListChanges::new(shared.backend.changes());
     let first = Item::Message(modern::acknowledged(id, filter));
-    shared.tasks.spawn(tell(Arc::clone(shared), admitted.clone(), id.clone(), filter, changes, items));
+    let telling = tell(Arc::clone(shared), admitted.clone(), id.clone(), filter, changes, items);
+    shared.tasks.spawn(async move {
+        telling.await;
+        drop(share);
+    });
     answer::events(stream::body(Some(first), queue, shared.options.keep_alive, None))
 }
 

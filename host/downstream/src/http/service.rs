@@ -31,7 +31,7 @@ pub(super) async fn handle(shared: &Arc<Shared>, request: Request<Incoming>) -> 
         Ok(origin) => origin,
         Err(text) => {
             tracing::warn!(text, "a request is refused before anything else");
-            return answer::refuse(StatusCode::FORBIDDEN, text);
+            return answer::closing(answer::refuse(StatusCode::FORBIDDEN, text));
         }
     };
     let mut reply = if parts.method == Method::OPTIONS && origin.is_some() {

@@ -3,8 +3,9 @@
 //! **Contract.** A session id is 256 random bits, told once, and works only together with the credential
 //! and the endpoint it was made with; for everybody else it does not exist (404, which tells nothing).
 //!
-//! **Bounds.** There are at most `max_sessions`. A session that is idle (no request runs, no stream is
-//! open) for `session_idle` ends by itself.
+//! **Bounds.** There are at most `max_sessions`, and at most `max_sessions_per_token` of one token, so
+//! that no token takes all places. A session that is idle (no request runs, no stream is open) for
+//! `session_idle` ends by itself; with it end the connections that were opened for it alone.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,6 +15,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::admit::Admitted;
+use crate::backend::Backend;
 use crate::options::HttpOptions;
 use crate::running::Running;
 
@@ -23,8 +25,10 @@ const REAP: Duration = Duration::from_secs(30);
 /// All sessions of one listener.
 pub(super) struct Sessions {
     max: usize,
+    max_per_token: usize,
     idle: Duration,
     max_running: usize,
+    backend: Arc<dyn Backend>,
     table: Mutex<HashMap<String, Arc<Session>>>,
 }
 
@@ -53,18 +57,26 @@ struct State {
 }
 
 /// There is no place for another session.
-#[derive(Debug)]
-pub(super) struct Full {
-    /// How many there are.
-    pub(super) max: usize,
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Full {
+    /// For nobody.
+    #[error("there are {0} sessions, which is the limit (serve.max_sessions); end one with DELETE, or wait")]
+    All(usize),
+    /// For this token.
+    #[error(
+        "this token has {0} sessions, which is the limit (serve.max_sessions_per_token); end one with DELETE, or wait"
+    )]
+    Own(usize),
 }
 
 impl Sessions {
-    pub(super) fn new(options: &HttpOptions) -> Self {
+    pub(super) fn new(options: &HttpOptions, backend: Arc<dyn Backend>) -> Self {
         Self {
             max: options.max_sessions,
+            max_per_token: options.max_sessions_per_token,
             idle: options.session_idle,
             max_running: options.max_running,
+            backend,
             table: Mutex::default(),
         }
     }
@@ -72,11 +84,11 @@ impl Sessions {
     /// Makes a session for whoever was admitted.
     pub(super) fn create(&self, admitted: &Admitted, version: &'static str) -> Result<Arc<Session>, Full> {
         let mut table = self.lock();
-        if table.len() >= self.max {
-            reap(&mut table, self.idle);
+        if self.full(&table, admitted).is_some() {
+            self.reap(&mut table);
         }
-        if table.len() >= self.max {
-            return Err(Full { max: self.max });
+        if let Some(full) = self.full(&table, admitted) {
+            return Err(full);
         }
         let session = Arc::new(Session {
             id: toolgate_base::random_hex(32),
@@ -107,13 +119,13 @@ impl Sessions {
     /// Ends a session: its calls are cancelled and its stream closes.
     pub(super) fn end(&self, session: &Session) {
         self.lock().remove(&session.id);
-        session.stop();
+        self.stop(session);
     }
 
     /// Ends all of them.
     pub(super) fn end_all(&self) {
         for session in std::mem::take(&mut *self.lock()).into_values() {
-            session.stop();
+            self.stop(&session);
         }
     }
 
@@ -122,8 +134,33 @@ impl Sessions {
         let pause = (self.idle / 4).clamp(Duration::from_millis(20), REAP);
         loop {
             tokio::time::sleep(pause).await;
-            reap(&mut self.lock(), self.idle);
+            self.reap(&mut self.lock());
         }
+    }
+
+    fn full(&self, table: &HashMap<String, Arc<Session>>, admitted: &Admitted) -> Option<Full> {
+        let own = |session: &&Arc<Session>| session.credential == admitted.credential.id;
+        if table.values().filter(own).count() >= self.max_per_token {
+            return Some(Full::Own(self.max_per_token));
+        }
+        (table.len() >= self.max).then_some(Full::All(self.max))
+    }
+
+    fn reap(&self, table: &mut HashMap<String, Arc<Session>>) {
+        table.retain(|_, session| {
+            let keep = !session.is_idle(self.idle);
+            if !keep {
+                tracing::info!(session = session.name, "an idle session ends");
+                self.stop(session);
+            }
+            keep
+        });
+    }
+
+    fn stop(&self, session: &Session) {
+        session.running.cancel_all();
+        session.end.cancel();
+        self.backend.end_session(&session.name);
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
@@ -161,23 +198,7 @@ impl Session {
         !streaming && self.running.is_empty() && state.used.elapsed() >= limit
     }
 
-    fn stop(&self) {
-        self.running.cancel_all();
-        self.end.cancel();
-    }
-
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn reap(table: &mut HashMap<String, Arc<Session>>, idle: Duration) {
-    table.retain(|_, session| {
-        let keep = !session.is_idle(idle);
-        if !keep {
-            tracing::info!(session = session.name, "an idle session ends");
-            session.stop();
-        }
-        keep
-    });
 }

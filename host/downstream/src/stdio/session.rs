@@ -169,7 +169,8 @@ impl Session {
             }
             Ok(caller) => {
                 let progress = |step: String| self.writer.send_if_room(step);
-                call::respond(&self.backend, &caller, request, ticket.cancelled(), &progress).await
+                let asked = call::Asked { caller, request, param_headers: None };
+                call::respond(&self.backend, asked, ticket.cancelled(), &progress).await
             }
         };
         ticket.finish().then(|| reply::response(Some(&id), outcome))

@@ -28,6 +28,7 @@ pub(crate) async fn call(explicit: Option<&Path>, args: McpCall) -> Result<(), F
         progress: None,
         cancel: cancel.clone(),
         timeout: args.timeout.map(Duration::from_millis),
+        param_headers: None,
     };
     let mut running = Box::pin(gateway.call_target(&caller, target, call));
     let outcome = tokio::select! {

@@ -144,6 +144,7 @@ async fn sessions_are_bounded_with_an_error_that_names_the_bound() {
     assert!(reply.header("retry-after").is_some());
     assert!(reply.body.contains("2 sessions"), "{}", reply.body);
     server.send(Request::new("DELETE", "").session(&second)).await;
+    assert_eq!(server.fake.ended().len(), 1, "what was opened for it can be closed");
     assert_eq!(server.post(&hello).await.status, 200);
 }
 

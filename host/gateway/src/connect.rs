@@ -1,0 +1,222 @@
+//! Opening a connection: the connect decision, the backoff, the first listing and its pins.
+//!
+//! Openings run in a task of their own, so that a client that gives up does not leave a half-open
+//! server behind. Nothing is opened without a [`Permit`] from the one decision point.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use arc_swap::ArcSwap;
+use tokio::sync::mpsc;
+use toolgate_config::Server;
+use toolgate_upstream::{ConnectError, Connection, Permit};
+
+use crate::Gateway;
+use crate::caller::Caller;
+use crate::decide::{self, Ruling, Verdict};
+use crate::links::{Health, Key, Link, Live};
+use crate::pin::{self, Approved};
+use crate::reply::ErrorCode;
+use crate::supervise::follow;
+use crate::surface::Surface;
+use crate::{facts, spec};
+
+/// How many events of a connection may wait; they are wake-ups, so a full queue loses nothing.
+const EVENT_QUEUE: usize = 64;
+
+/// Why there is no connection.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum OpenError {
+    /// The persona is not bound, or a policy refuses the connection.
+    #[error("{0}")]
+    Denied(String),
+    /// The configuration makes it impossible.
+    #[error("{0}")]
+    Unusable(String),
+    /// The last attempts failed and the next one is not due.
+    #[error("server '{server}' is not available: {reason}")]
+    Waiting {
+        /// The server.
+        server: String,
+        /// The last error and when it is tried again.
+        reason: String,
+    },
+    /// This attempt failed.
+    #[error("{told}")]
+    Failed {
+        /// What it means for a caller.
+        code: ErrorCode,
+        /// What happened.
+        told: String,
+    },
+    /// It connected and its listing failed.
+    #[error("server '{server}' connected, but listing its tools failed: {reason}")]
+    Listing {
+        /// The server.
+        server: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl OpenError {
+    /// The code for a client: whether somebody said no, a sign-in is missing or something is broken.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::Denied(_) => ErrorCode::Denied,
+            Self::Failed { code, .. } => *code,
+            _ => ErrorCode::ServerUnavailable,
+        }
+    }
+}
+
+impl Gateway {
+    /// The caller's live connection to a server, opened if need be.
+    pub(crate) async fn live(
+        self: &Arc<Self>,
+        caller: &Caller,
+        server: &Arc<Server>,
+    ) -> Result<Arc<Live>, OpenError> {
+        let key = Key::of(server, caller);
+        let Some(link) = self.links.claim(&key, server) else {
+            return Err(OpenError::Unusable(format!(
+                "server '{}' has {} connections, the most that it may have (max_connections); \
+                 end a session, or wait until an idle one ends",
+                server.name, server.max_connections
+            )));
+        };
+        if let Some(live) = link.live() {
+            return Ok(live);
+        }
+        let (gateway, caller, server) = (Arc::clone(self), caller.clone(), Arc::clone(server));
+        let opening = tokio::spawn(async move { gateway.open(key, &link, &caller, &server).await });
+        opening.await.unwrap_or_else(|error| {
+            Err(OpenError::Unusable(format!("opening the connection failed inside Toolgate: {error}")))
+        })
+    }
+
+    /// The caller's connection to a server, if it is open now.
+    pub(crate) fn live_now(&self, caller: &Caller, server: &Server) -> Option<Arc<Live>> {
+        self.links.find(&Key::of(server, caller))?.live()
+    }
+
+    async fn open(
+        self: &Arc<Self>,
+        key: Key,
+        link: &Arc<Link>,
+        caller: &Caller,
+        server: &Arc<Server>,
+    ) -> Result<Arc<Live>, OpenError> {
+        let _turn = link.opening.lock().await;
+        if let Some(live) = link.live() {
+            return Ok(live);
+        }
+        let permit = self.permit(caller, server)?;
+        let before = self.approved_surface(server);
+        let spec = spec::of(server, &self.config.data_dir, &self.child_program)
+            .map_err(|reason| OpenError::Unusable(format!("server '{}': {reason}", server.name)))?;
+        link.with_health(|health| health.start(Instant::now()))
+            .map_err(|reason| OpenError::Waiting { server: server.name.clone(), reason })?;
+        let (events, received) = mpsc::channel(EVENT_QUEUE);
+        let hint = self.era_of(server);
+        let opened = Connection::open(&spec, permit, events, hint).await.map_err(|error| {
+            let code = match &error {
+                ConnectError::Authentication { .. } => ErrorCode::Authentication,
+                _ => ErrorCode::ServerUnavailable,
+            };
+            let told = server.without_secrets(&error.to_string());
+            self.note_failure(link, server, told.clone());
+            OpenError::Failed { code, told }
+        })?;
+        self.remember_era(server, opened.era());
+        let surface = self.first_listing(server, &opened).await.map_err(|reason| {
+            self.note_failure(link, server, reason.clone());
+            OpenError::Listing { server: server.name.clone(), reason }
+        });
+        let surface = match surface {
+            Ok(surface) => surface,
+            Err(error) => {
+                opened.close().await;
+                return Err(error);
+            }
+        };
+        link.with_health(Health::succeeded);
+        self.note_connected(server, &opened, &surface);
+        let live = Arc::new(Live { connection: opened, surface: ArcSwap::from_pointee(surface) });
+        link.live.store(Some(Arc::clone(&live)));
+        let place = (key, Arc::clone(link));
+        tokio::spawn(follow(Arc::downgrade(self), Arc::clone(server), place, Arc::clone(&live), received));
+        // Clients were answered from the approved surface; they are told only if this one differs.
+        if before.is_none_or(|before| !before.shows_the_same(&live.surface.load())) {
+            self.tools_changed();
+        }
+        Ok(live)
+    }
+
+    /// The connect decision; nothing is opened without its permit (FR-01).
+    fn permit(&self, caller: &Caller, server: &Server) -> Result<Permit, OpenError> {
+        let verdict = self.decide_connect(caller, server);
+        match verdict.ruling {
+            Ruling::Allow => Ok(Permit::decided(&server.name)),
+            // Nobody can be asked about a connection yet; it is refused, with the question as reason.
+            Ruling::Ask | Ruling::Deny => Err(OpenError::Denied(format!(
+                "Toolgate does not connect to server '{}': {}",
+                server.name, verdict.reason
+            ))),
+        }
+    }
+
+    pub(crate) fn decide_connect(&self, caller: &Caller, server: &Server) -> Verdict {
+        let facts = facts::shared(facts::of_server(self, caller, server));
+        let binding = self.binding(caller, &server.name);
+        decide::decide(&self.plugins, &binding, toolgate_plugins::Hook::Connect, &facts)
+    }
+
+    /// Lists the tools, compares them with what is approved and pins them where first use may.
+    async fn first_listing(&self, server: &Server, connection: &Connection) -> Result<Surface, String> {
+        let approved = self.approved(server);
+        let surface = self.listing(server, connection, &approved).await?;
+        if !pin::pins_at_first_use(&approved) {
+            return Ok(surface);
+        }
+        pin::accept(&self.store, server, connection.protocol_version(), &surface)
+            .map_err(|error| format!("the first surface could not be pinned: {error}"))?;
+        self.note_pinned(server, &surface);
+        self.listing_again(server, &surface)
+    }
+
+    /// The same definitions, compared with the pins just made; nothing is asked twice.
+    fn listing_again(&self, server: &Server, surface: &Surface) -> Result<Surface, String> {
+        let approved = self.approved(server);
+        if let Approved::Unreadable(reason) = &approved {
+            return Err(format!("the pins just written cannot be read: {reason}"));
+        }
+        Ok(surface.compared_with(&approved))
+    }
+
+    pub(crate) async fn listing(
+        &self,
+        server: &Server,
+        connection: &Connection,
+        approved: &Approved,
+    ) -> Result<Surface, String> {
+        let listed = connection.list_tools().await.map_err(|error| error.to_string())?;
+        for warning in &listed.warnings {
+            tracing::warn!(server = %server.name, "{warning}");
+        }
+        let max_name = self.config.serve.max_tool_name;
+        Ok(Surface::build(server, max_name, approved, &listed.tools, listed.dropped))
+    }
+
+    fn note_failure(&self, link: &Link, server: &Server, error: String) {
+        tracing::warn!(server = %server.name, %error, "cannot connect");
+        self.note_connect_failed(server, &error);
+        link.with_health(|health| health.failed(Instant::now(), error, jitter()));
+    }
+}
+
+/// Between 0 and 1, so that servers that fell together do not come back together.
+fn jitter() -> f64 {
+    let digits = toolgate_base::random_hex(2);
+    f64::from(u16::from_str_radix(&digits, 16).unwrap_or(0)) / f64::from(u16::MAX)
+}

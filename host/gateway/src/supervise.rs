@@ -1,0 +1,113 @@
+//! Following open connections: listing again when a server says so, and closing what ended or idles.
+//!
+//! Bounds: a server that changes without end costs one listing and one audit row in [`RELIST_PAUSE`];
+//! a connection of `instance: session` ends with its session, or after `serve.session_idle` without a
+//! call, so that claimed thread ids leave no processes behind.
+
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+use toolgate_config::Server;
+use toolgate_upstream::{Event, State};
+
+use crate::Gateway;
+use crate::links::{Key, Link, Live};
+
+/// Least time between two listings of one connection.
+const RELIST_PAUSE: Duration = Duration::from_secs(1);
+
+/// Longest pause between two looks at whether a session's connection idles.
+const LOOK: Duration = Duration::from_secs(30);
+
+impl Gateway {
+    /// Closes the connections that were opened for this session alone.
+    pub fn end_session(&self, session: &str) {
+        for live in self.links.of_session(session).iter().filter_map(|link| link.live.swap(None)) {
+            tokio::spawn(async move { live.connection.close().await });
+        }
+    }
+
+    /// Lists again and shows what changed.
+    async fn relist(&self, server: &Server, live: &Live) {
+        self.note_list_changed(server);
+        let approved = self.approved(server);
+        match self.listing(server, &live.connection, &approved).await {
+            Ok(surface) if surface.shows_the_same(&live.surface.load()) => {}
+            Ok(surface) => {
+                self.note_mismatches(server, &surface);
+                live.surface.store(Arc::new(surface));
+                self.tools_changed();
+            }
+            // A connection that ended, perhaps at our own wish, says so itself.
+            Err(_) if live.connection.state() != State::Connected => {}
+            Err(error) => tracing::warn!(server = %server.name, %error, "cannot list again"),
+        }
+    }
+}
+
+/// Follows one connection until it ends.
+pub(crate) async fn follow(
+    gateway: Weak<Gateway>,
+    server: Arc<Server>,
+    place: (Key, Arc<Link>),
+    live: Arc<Live>,
+    mut events: mpsc::Receiver<Event>,
+) {
+    let (key, link) = place;
+    let mut listed = Instant::now();
+    // One clock for all turns: a server that talks without end must not put its end off.
+    let idled = idled(&gateway, &key, &link, &live);
+    tokio::pin!(idled);
+    loop {
+        let event = tokio::select! {
+            event = events.recv() => match event {
+                Some(event) => event,
+                None => return,
+            },
+            () = &mut idled => {
+                tracing::info!(server = %server.name, "an idle session's connection ends");
+                if let Some(gateway) = gateway.upgrade() {
+                    gateway.links.forget(&key);
+                }
+                link.live.store(None);
+                live.connection.close().await;
+                return;
+            }
+        };
+        let Some(gateway) = gateway.upgrade() else { return };
+        match event {
+            Event::ToolsChanged => {
+                tokio::time::sleep(RELIST_PAUSE.saturating_sub(listed.elapsed())).await;
+                listed = Instant::now();
+                gateway.relist(&server, &live).await;
+            }
+            Event::Closed { reason } => {
+                tracing::info!(server = %server.name, %reason, "connection ended");
+                if link.live.load_full().is_some_and(|now| Arc::ptr_eq(&now, &live)) {
+                    link.live.store(None);
+                    link.with_health(|health| health.ended(Instant::now(), reason.clone()));
+                }
+                return;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Resolves when a connection that one session has to itself was not used for too long.
+async fn idled(gateway: &Weak<Gateway>, key: &Key, link: &Link, live: &Arc<Live>) {
+    if key.session.is_none() {
+        return std::future::pending().await;
+    }
+    let Some(limit) = gateway.upgrade().map(|gateway| gateway.config.serve.session_idle) else { return };
+    loop {
+        tokio::time::sleep((limit / 4).clamp(Duration::from_millis(20), LOOK)).await;
+        // The place and its follower hold the connection; a third holder is a call that runs.
+        if Arc::strong_count(live) > 2 {
+            link.touch();
+        } else if link.idle() >= limit {
+            return;
+        }
+    }
+}
