@@ -6,7 +6,7 @@
 //! what protects the files.
 
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::{random_hex, sys};
@@ -50,6 +50,31 @@ fn written_beside(path: &Path, bytes: &[u8]) -> io::Result<Temporary> {
     file.write_all(bytes)?;
     file.sync_all()?;
     Ok(temporary)
+}
+
+/// A whole regular file of at most `limit` bytes; `None` where there is none.
+///
+/// A pipe with the name of a file would be waited for and a device has no end, so whatever is no
+/// regular file is refused, by looking at what was opened and not at what has the name.
+///
+/// # Errors
+/// `InvalidInput` for what is no regular file, `FileTooLarge` beyond the limit, and what the system says.
+pub fn read_bounded(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
+    let file = match sys::open_without_waiting(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > limit {
+        let text = format!("it is larger than {limit} bytes, which is the limit");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
+    }
+    Ok(Some(bytes))
 }
 
 /// Opens `path` for appending, making it with mode 0600 where it does not exist. For logs and lock files.

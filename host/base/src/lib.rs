@@ -12,7 +12,9 @@ pub mod lock;
 mod random;
 mod secret;
 mod sys;
+mod timeouts;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use random::{random_bytes, random_hex};
 pub use secret::Secret;
+pub use timeouts::Timeouts;

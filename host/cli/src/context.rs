@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use toolgate_base::SystemClock;
+use toolgate_base::{Secret, SystemClock};
 use toolgate_config::Config;
+use toolgate_config::managed::ManagedServer;
 use toolgate_gateway::{Caller, Gateway, Parts, assemble};
 use toolgate_plugins::{HostOptions, PluginHost};
 use toolgate_store::Store;
@@ -14,11 +15,32 @@ use crate::exit::{Code, Failure};
 
 /// The merged configuration with its notices told.
 pub(crate) fn config(explicit: Option<&Path>) -> Result<Config, Failure> {
-    let env = |name: &str| std::env::var(name).ok();
+    load(explicit, &[], None)
+}
+
+/// The configuration as it will be with one server more and these secrets stored; nothing is written.
+pub(crate) fn config_with(
+    explicit: Option<&Path>,
+    server: &ManagedServer,
+    secrets: &[(String, Secret)],
+) -> Result<Config, Failure> {
+    load(explicit, secrets, Some(server))
+}
+
+fn load(
+    explicit: Option<&Path>,
+    secrets: &[(String, Secret)],
+    new: Option<&ManagedServer>,
+) -> Result<Config, Failure> {
+    let stored = |name: &str| secrets.iter().find(|(have, _)| have == name);
+    let env = |name: &str| {
+        let found = std::env::var(name).ok();
+        found.or_else(|| stored(name).map(|(_, value)| value.expose().to_owned()))
+    };
     let cwd = std::env::current_dir()
         .map_err(|error| Failure::failed(format!("the current directory cannot be read: {error}")))?;
     let found = toolgate_config::discover(explicit, &env, &cwd).map_err(config_failure)?;
-    let config = toolgate_config::load(&found, &env).map_err(config_failure)?;
+    let config = toolgate_config::load_with(&found, &env, new).map_err(config_failure)?;
     for notice in &config.warnings {
         tracing::warn!("{notice}");
     }

@@ -16,8 +16,7 @@
 //! Threat: the working directory belongs to a stranger. What is judged here is what is loaded: the
 //! text is read once and kept in [`Found`].
 
-use std::fs::File;
-use std::io::{ErrorKind, Read as _};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use toolgate_base::Secret;
@@ -234,24 +233,18 @@ pub(crate) fn refuse_writable(path: &Path) -> Result<(), ConfigError> {
 
 /// A whole file of at most `limit` bytes; `None` if there is none.
 pub(crate) fn read_text(path: &Path, limit: u64) -> Result<Option<Secret>, ConfigError> {
-    let failed = |source| ConfigError::io("read", path, source);
-    // A pipe with the name of a file would be waited for; a device has no end.
-    match std::fs::metadata(path) {
-        Ok(found) if !found.is_file() => return Err(failed(std::io::Error::other("it is no regular file"))),
-        _ => {}
-    }
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(failed(source)),
+    let bytes = match toolgate_base::files::read_bounded(path, limit) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::FileTooLarge => {
+            let bytes = std::fs::metadata(path).map_or(limit, |found| found.len());
+            return Err(ConfigError::TooLarge { path: path.to_owned(), bytes, limit });
+        }
+        Err(source) => return Err(ConfigError::io("read", path, source)),
     };
-    let size = file.metadata().map_err(failed)?.len();
-    let mut text = String::new();
-    let read = file.take(limit.saturating_add(1)).read_to_string(&mut text).map_err(failed)?;
-    let read = u64::try_from(read).unwrap_or(u64::MAX);
-    if read > limit {
-        return Err(ConfigError::TooLarge { path: path.to_owned(), bytes: size.max(read), limit });
-    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        ConfigError::io("read", path, std::io::Error::new(ErrorKind::InvalidData, error.utf8_error()))
+    })?;
     Ok(Some(Secret::new(text)))
 }
 

@@ -31,16 +31,17 @@ mod server;
 mod testing;
 pub mod trust;
 
+pub use toolgate_base::Timeouts;
+
 pub use discover::{Found, FoundBy, LookedAt, discover, user_config_dir};
 pub use error::{ConfigError, Level, Notice, Place, Problem};
 pub use expand::{VariableSource, VariableUse};
-pub use load::load;
+pub use load::{load, load_with};
 pub use masked::{mask_url, masked, masked_server};
 pub use model::{
     Approvals, Audit, Bundle, Capabilities, Config, DEFAULT_PERSONA, Durability, FirstUse, Load, Persona,
     PersonaApprovals, Pins, Plugins, Serve, TrustRule,
 };
 pub use server::{
-    AdapterUse, Instance, Origin, Protocol, Restarts, Server, Timeouts, ToolFilter, Transport, Trust,
-    looks_like_secret,
+    AdapterUse, Instance, Origin, Protocol, Restarts, Server, ToolFilter, Transport, Trust, looks_like_secret,
 };

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::discover::{Found, parent, refuse_writable};
 use crate::error::{ConfigError, Level, Notice, Place, Problem, nearest, quoted};
 use crate::expand::{VariableUse, Variables, expand_tree, warnings};
-use crate::managed::{self, Loaded, invalid};
+use crate::managed::{self, Loaded, ManagedServer, invalid};
 use crate::model::{Config, DEFAULT_PERSONA, Persona};
 use crate::node;
 use crate::read::{Binding, Reader, Top, read_top};
@@ -22,6 +22,16 @@ mod tests;
 
 /// Loads what [`crate::discover`] found. `env` is the environment of the process.
 pub fn load(found: &Found, env: &dyn Fn(&str) -> Option<String>) -> Result<Config, ConfigError> {
+    load_with(found, env, None)
+}
+
+/// The same as if `new` stood in the managed layer, where nothing is written. `env` may know what would
+/// be stored in secrets.env.
+pub fn load_with(
+    found: &Found,
+    env: &dyn Fn(&str) -> Option<String>,
+    new: Option<&ManagedServer>,
+) -> Result<Config, ConfigError> {
     let variables =
         Variables { process: env, secrets: secrets::read(&found.config_dir)?, dotenv: read_dotenv(found)? };
     let mut uses = Vec::new();
@@ -33,11 +43,14 @@ pub fn load(found: &Found, env: &dyn Fn(&str) -> Option<String>) -> Result<Confi
     };
     refuse_writable(&data_dir)?;
     let is_managed = top.managed.unwrap_or(true);
-    let layer = if is_managed {
+    let mut layer = if is_managed {
         managed::load(&data_dir, found.home.as_deref(), &variables)?
     } else {
         Loaded::default()
     };
+    if let Some(new) = new {
+        managed::preview(&data_dir, new, found.home.as_deref(), &variables, &mut layer)?;
+    }
     uses.extend(layer.uses);
     if top.missing_is_error {
         refuse_missing(&uses)?;

@@ -224,6 +224,23 @@ pub(crate) fn load(
     Ok(loaded)
 }
 
+/// Adds a server to what was loaded, read as its file would be if it were written now.
+pub(crate) fn preview(
+    data_dir: &Path,
+    server: &ManagedServer,
+    home: Option<&Path>,
+    variables: &Variables<'_>,
+    loaded: &mut Loaded,
+) -> Result<(), ConfigError> {
+    toolgate_labels::check_server_name(&server.name)
+        .map_err(|error| ConfigError::Refused(error.to_string()))?;
+    let (file, mut server) = (file_of(data_dir, &server.name), server.clone());
+    server.set("format", FORMAT);
+    let text = yaml::document(&server.entry);
+    check(&file, &server, &text)?;
+    take_in(&file, &server.name, &text, home, variables, loaded)
+}
+
 fn load_one(
     file: &Path,
     name: &str,
@@ -234,8 +251,19 @@ fn load_one(
     refuse_writable(file)?;
     let text = read_text(file, MAX_BYTES)?
         .ok_or_else(|| ConfigError::Refused("the file went away while it was read".to_owned()))?;
+    take_in(file, name, text.expose(), home, variables, loaded)
+}
+
+fn take_in(
+    file: &Path,
+    name: &str,
+    text: &str,
+    home: Option<&Path>,
+    variables: &Variables<'_>,
+    loaded: &mut Loaded,
+) -> Result<(), ConfigError> {
     let mut uses = Vec::new();
-    let (server, bind, notices) = read_file(file, name, text.expose(), home, variables, &mut uses)?;
+    let (server, bind, notices) = read_file(file, name, text, home, variables, &mut uses)?;
     let lower = name.to_lowercase();
     if let Some((other, _)) = loaded.servers.iter().find(|(other, _)| other.name.to_lowercase() == lower) {
         return Err(ConfigError::Refused(format!("its name differs from `{}` only in case", other.name)));

@@ -76,6 +76,49 @@ pub fn mask_url(text: &str) -> String {
     url.to_string()
 }
 
+/// The template of a URL: what is written out in its userinfo and its query is masked, variables stay.
+pub(crate) fn mask_template(text: &str) -> String {
+    let hide = |value: &str| {
+        let names_only = value.starts_with("${") && value.find('}') == value.len().checked_sub(1);
+        // A default value is written out as well.
+        let names_only = names_only && !value.contains(":-");
+        if value.is_empty() || names_only { value.to_owned() } else { MASK.to_owned() }
+    };
+    let (whole, fragment) = text.split_once('#').map_or((text, ""), |(whole, rest)| (whole, rest));
+    let (base, query) = whole.split_once('?').map_or((whole, None), |(base, query)| (base, Some(query)));
+    let (scheme, rest) = base.split_once("://").unwrap_or(("", base));
+    // The default value of a variable may hold a slash, which does not end the host.
+    let mut braces = 0_i32;
+    let ends = |(_, character): &(usize, char)| {
+        braces += i32::from(*character == '{') - i32::from(*character == '}');
+        *character == '/' && braces == 0
+    };
+    let end = rest.char_indices().find(ends).map_or(rest.len(), |(at, _)| at);
+    let at = rest.get(..end).and_then(|host| host.rfind('@'));
+    let mut shown = if scheme.is_empty() { String::new() } else { format!("{scheme}://") };
+    match at.and_then(|at| Some((rest.get(..at)?, rest.get(at + 1..)?))) {
+        Some((user, host)) => {
+            let parts: Vec<String> = user.splitn(2, ':').map(hide).collect();
+            shown.extend([&parts.join(":"), "@", host]);
+        }
+        None => shown += rest,
+    }
+    if let Some(query) = query {
+        let pairs: Vec<String> = query
+            .split('&')
+            .map(|pair| match pair.split_once('=') {
+                Some((name, value)) => format!("{name}={}", hide(value)),
+                None => hide(pair),
+            })
+            .collect();
+        shown.extend(["?", &pairs.join("&")]);
+    }
+    if !fragment.is_empty() {
+        shown.extend(["#", MASK]);
+    }
+    shown
+}
+
 /// One server as it may be shown, with its origin and identity.
 pub fn masked_server(server: &Server) -> Value {
     let mut shown = transport_value(server);

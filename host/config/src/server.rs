@@ -5,10 +5,10 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use toolgate_base::Secret;
+use toolgate_base::{Secret, Timeouts};
 use toolgate_net::Url;
 
-use crate::masked::mask_url;
+use crate::masked::{mask_template, mask_url};
 
 /// One entry of `servers`, or one file of the managed layer.
 #[derive(Debug, Clone)]
@@ -58,13 +58,13 @@ impl Server {
         Self::with(name.into(), Transport::StreamableHttp { url: url.into(), headers: Vec::new() })
     }
 
-    /// The URL as it may be shown: the template where variables were expanded in it, else with userinfo
-    /// and query values masked. `None` for stdio.
+    /// The URL as it may be shown: the template where variables were expanded in it; userinfo and query values
+    /// that stand there themselves are masked either way. `None` for stdio.
     pub fn shown_url(&self) -> Option<String> {
         match &self.transport {
             Transport::Stdio { .. } => None,
             Transport::StreamableHttp { url, .. } => {
-                Some(self.shown.url.clone().unwrap_or_else(|| mask_url(url)))
+                Some(self.shown.url.as_deref().map_or_else(|| mask_url(url), mask_template))
             }
         }
     }
@@ -190,30 +190,6 @@ pub enum Instance {
     Session,
     /// One for all: the operator's word that callers may share its state.
     Shared,
-}
-
-/// `timeouts`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timeouts {
-    /// From the start of a connection to the end of its handshake. Default 60 s.
-    pub init: Duration,
-    /// One request; progress starts it again. Default 120 s.
-    pub call: Duration,
-    /// The era probe. Default 5 s.
-    pub probe: Duration,
-    /// One request in all, progress or not. Default 15 min.
-    pub max_total: Duration,
-}
-
-impl Default for Timeouts {
-    fn default() -> Self {
-        Self {
-            init: Duration::from_mins(1),
-            call: Duration::from_mins(2),
-            probe: Duration::from_secs(5),
-            max_total: Duration::from_mins(15),
-        }
-    }
 }
 
 /// `restarts`: a server that fails is started again ever more slowly, and then no more (GW-03).

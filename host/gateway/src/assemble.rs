@@ -134,13 +134,8 @@ impl PluginFiles {
 }
 
 fn bounded(path: &Path) -> std::io::Result<Vec<u8>> {
-    use std::io::Read;
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_FILE {
-        return Err(std::io::Error::other(format!("larger than {MAX_FILE} bytes")));
-    }
-    Ok(bytes)
+    let bytes = toolgate_base::files::read_bounded(path, MAX_FILE)?;
+    bytes.ok_or_else(|| std::io::ErrorKind::NotFound.into())
 }
 
 /// Who may sign a plugin: first-party keys for `toolgate/*`, which no rule of the operator's can

@@ -195,6 +195,15 @@ impl Gateway {
         Ok(Accepted { definitions: surface.tools.len(), surface: digest, drift })
     }
 
+    /// Makes what a server shows now its approved surface if nothing of it was ever approved.
+    pub async fn accept_if_new(self: &Arc<Self>, caller: &Caller, server: &str) -> Result<(), String> {
+        let (found, _) = self.connected(caller, server).await?;
+        if matches!(self.approved(&found), Approved::Nothing | Approved::Unreviewed) {
+            self.accept(caller, server, None).await?;
+        }
+        Ok(())
+    }
+
     async fn connected(
         self: &Arc<Self>,
         caller: &Caller,

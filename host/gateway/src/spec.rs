@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use toolgate_config::{Protocol, Server, Transport};
-use toolgate_upstream::{ClientInfo, Limits, ProtocolChoice, ServerSpec, Timeouts, TransportSpec};
+use toolgate_upstream::{ClientInfo, Limits, ProtocolChoice, ServerSpec, TransportSpec};
 
 /// What a connection needs to know of a server. An entry that cannot be used gives the reason.
 ///
@@ -35,17 +35,11 @@ pub(crate) fn of(server: &Server, data_dir: &Path, child_program: &Path) -> Resu
         Protocol::Legacy => ProtocolChoice::Legacy,
         Protocol::Modern => ProtocolChoice::Modern,
     };
-    let timeouts = &server.timeouts;
     Ok(ServerSpec {
         name: server.name.clone(),
         transport,
         protocol,
-        timeouts: Timeouts {
-            init: timeouts.init,
-            call: timeouts.call,
-            probe: timeouts.probe,
-            max_total: timeouts.max_total,
-        },
+        timeouts: server.timeouts,
         limits: Limits::default(),
         child_program: child_program.to_owned(),
         client_info: ClientInfo::new("toolgate", env!("CARGO_PKG_VERSION")),

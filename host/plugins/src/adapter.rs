@@ -12,10 +12,10 @@ use wasmtime::component::{ComponentExportIndex, Resource};
 
 use crate::answers;
 use crate::bindings::{adapter, types};
-use crate::contract;
 use crate::decision::Change;
 use crate::engine::{PLACE_WAIT, Places};
 use crate::error::LoadErrorKind;
+use crate::exports::Exports;
 use crate::facts::{Facts, SharedFacts};
 use crate::fault::{AdapterFault, Fault, FaultKind, Whose};
 use crate::guest::{Guest, Prepared};
@@ -59,24 +59,14 @@ type Many = (Vec<Resource<SharedFacts>>,);
 impl Adapter {
     /// Looks up the functions, makes the first instance and configures it.
     pub(crate) fn new(prepared: Prepared, identity: Identity) -> Result<Self, LoadErrorKind> {
-        let interface = contract::full_name("adapter");
-        let function = |name: &str| {
-            prepared
-                .function(&interface, name)
-                .ok_or_else(|| does_not_fit(format!("{interface} has no `{name}`")))
-        };
+        let mut exports = Exports::of(&prepared, "adapter")?;
         let functions = Functions {
-            configure: function("configure")?,
-            tools: function("tools")?,
-            arguments: function("arguments")?,
-            content: function("content")?,
+            configure: exports.function::<(), Result<(), types::Error>>("configure")?,
+            tools: exports.function::<Many, Vec<adapter::Change>>("tools")?,
+            arguments: exports.function::<One, adapter::Change>("arguments")?,
+            content: exports.function::<One, adapter::Change>("content")?,
         };
-        let mut guest =
-            prepared.instantiate(prepared.shared.limits.init).map_err(LoadErrorKind::DoesNotStart)?;
-        guest.has_type::<(), Result<(), types::Error>>(&functions.configure).map_err(does_not_fit)?;
-        guest.has_type::<Many, Vec<adapter::Change>>(&functions.tools).map_err(does_not_fit)?;
-        guest.has_type::<One, adapter::Change>(&functions.arguments).map_err(does_not_fit)?;
-        guest.has_type::<One, adapter::Change>(&functions.content).map_err(does_not_fit)?;
+        let mut guest = exports.into_guest();
         let configured: Result<(), types::Error> =
             guest.call(&functions.configure, ()).map_err(LoadErrorKind::DoesNotStart)?;
         configured.map_err(|error| LoadErrorKind::NotConfigured(answers::error(&error).1))?;
@@ -228,10 +218,6 @@ impl Adapter {
             detail: format!("{MAX_LIVE} calls are running in it already"),
         }
     }
-}
-
-fn does_not_fit(detail: String) -> LoadErrorKind {
-    LoadErrorKind::DoesNotFit { contract: contract::VERSION, detail }
 }
 
 impl fmt::Debug for Adapter {

@@ -12,9 +12,8 @@
 
 mod native;
 
-use std::fs;
 use std::hash::{Hash, Hasher};
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
@@ -101,7 +100,7 @@ impl Cache {
 
 /// The key, or a new one where there is none, or none that can be trusted: all entries then miss.
 fn read_or_make_key(path: &Path) -> io::Result<Vec<u8>> {
-    match fs::read(path) {
+    match read_bounded(path) {
         Ok(bytes) if bytes.len() == native::KEY_BYTES && !files::is_writable_by_others(path)? => {
             return Ok(bytes);
         }
@@ -118,14 +117,7 @@ fn read_or_make_key(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
-    let file = fs::File::open(path)?;
-    let mut bytes = Vec::new();
-    file.take(MAX_ENTRY + 1).read_to_end(&mut bytes)?;
-    if u64::try_from(bytes.len()).is_ok_and(|length| length <= MAX_ENTRY) {
-        Ok(bytes)
-    } else {
-        Err(io::Error::other(format!("it is longer than {MAX_ENTRY} bytes")))
-    }
+    files::read_bounded(path, MAX_ENTRY)?.ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
 /// The engine's compatibility hash as a name of 64 hex characters.

@@ -12,8 +12,8 @@ use wasmtime::component::ComponentExportIndex;
 
 use crate::answers;
 use crate::bindings::{installer, types};
-use crate::contract;
 use crate::error::LoadErrorKind;
+use crate::exports::Exports;
 use crate::fault::InstallerError;
 use crate::guest::Prepared;
 use crate::identity::Identity;
@@ -37,30 +37,13 @@ type Answer<T> = Result<T, types::Error>;
 impl Installer {
     /// Looks up the functions and makes one instance, to see that it starts and has the right types.
     pub(crate) fn new(prepared: Prepared, identity: Identity) -> Result<Self, LoadErrorKind> {
-        let interface = contract::full_name("installer");
-        let does_not_fit = |detail: String| LoadErrorKind::DoesNotFit { contract: contract::VERSION, detail };
-        let function = |name: &str| {
-            prepared
-                .function(&interface, name)
-                .ok_or_else(|| does_not_fit(format!("{interface} has no `{name}`")))
-        };
+        let mut exports = Exports::of(&prepared, "installer")?;
         let functions = Functions {
-            search: function("search")?,
-            lookup: function("lookup")?,
-            resolve: function("resolve")?,
+            search: exports.function::<(String, Option<String>), Answer<installer::Page>>("search")?,
+            lookup: exports.function::<(String,), Answer<Option<installer::Candidate>>>("lookup")?,
+            resolve: exports.function::<(String, Option<String>), Answer<installer::Plan>>("resolve")?,
         };
-        let mut guest =
-            prepared.instantiate(prepared.shared.limits.init).map_err(LoadErrorKind::DoesNotStart)?;
-        guest
-            .has_type::<(String, Option<String>), Answer<installer::Page>>(&functions.search)
-            .and_then(|()| {
-                guest.has_type::<(String,), Answer<Option<installer::Candidate>>>(&functions.lookup)
-            })
-            .and_then(|()| {
-                guest.has_type::<(String, Option<String>), Answer<installer::Plan>>(&functions.resolve)
-            })
-            .map_err(does_not_fit)?;
-        drop(guest);
+        drop(exports);
         Ok(Self { prepared, functions, identity })
     }
 

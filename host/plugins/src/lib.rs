@@ -34,6 +34,7 @@ mod contract;
 mod decision;
 mod engine;
 mod error;
+mod exports;
 mod facts;
 mod fault;
 mod guest;

@@ -5,9 +5,9 @@
 //! `docs/design.md` 9a and can be changed.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use toolgate_base::Secret;
+pub use toolgate_base::Timeouts;
 
 /// One server, as the gateway hands it to [`crate::Connection::open`].
 #[derive(Clone, Debug)]
@@ -64,31 +64,6 @@ pub enum ProtocolChoice {
     Legacy,
     /// Only stateless requests of revision 2026-07-28; its errors surface unchanged.
     Modern,
-}
-
-/// How long this connection waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timeouts {
-    /// From the start until the server is ready, probe included.
-    pub init: Duration,
-    /// The default for one request without a sign of life from the server.
-    pub call: Duration,
-    /// How long a stdio server may leave `server/discover` unanswered before it is taken for
-    /// a legacy one.
-    pub probe: Duration,
-    /// The most that one request may take in all, whatever progress it reports.
-    pub max_total: Duration,
-}
-
-impl Default for Timeouts {
-    fn default() -> Self {
-        Self {
-            init: Duration::from_mins(1),
-            call: Duration::from_mins(2),
-            probe: Duration::from_secs(5),
-            max_total: Duration::from_mins(15),
-        }
-    }
 }
 
 /// How much this connection accepts from its server.

@@ -304,3 +304,59 @@ fn sec_014_a_literal_secret_among_the_arguments_is_moved_as_well() {
         "{entry}"
     );
 }
+
+#[test]
+fn a_kill_while_mcp_add_connects_leaves_nothing_behind() {
+    let sandbox = sandbox();
+    sandbox.configure("");
+    let started = sandbox.path("started");
+    let script = format!("echo x > {}; exec sleep 600", started.display());
+    let mut adding = sandbox
+        .command(&["mcp", "add", "fix", "-e", "GH_TOKEN=ghp_0123456789abcdef", "--", "sh", "-c", &script])
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let until = Instant::now() + toolgate_e2e::PATIENCE;
+    while !started.exists() {
+        assert!(Instant::now() < until, "the server was not started");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    adding.kill().unwrap();
+    adding.wait().unwrap();
+    assert!(
+        !sandbox.data().join("servers.d/fix.yaml").exists(),
+        "the entry stands before the server answered"
+    );
+    assert!(!sandbox.read("config/toolgate/secrets.env").contains("ghp_"), "so does its secret");
+    let fixture = sandbox.fixture().display().to_string();
+    let run =
+        sandbox.run(&["mcp", "add", "fix", "-e", "GH_TOKEN=ghp_0123456789abcdef", "--", &fixture]).exits(0);
+    assert!(run.stdout.contains("pinned"), "{run:?}");
+    sandbox.run(&["mcp", "call", "fix.echo", "--json", "{}"]).exits(3);
+}
+
+#[test]
+fn a_plugin_whose_file_is_a_pipe_is_refused_and_not_waited_for() {
+    let sandbox = sandbox();
+    sandbox.write("plugin/release.dsse.json", "{}");
+    let pipe = sandbox.path("plugin/component.wasm");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let run = sandbox.run(&["plugin", "verify", &sandbox.path("plugin").display().to_string()]);
+    assert!(run.code != 0 && run.stderr.contains("no regular file"), "{run:?}");
+}
+
+#[test]
+fn se_12_a_password_in_a_url_is_not_shown() {
+    let sandbox = sandbox();
+    sandbox.configure(
+        "servers:\n  far: { url: \"https://me:hunter22@${PLACE:-a.example}/mcp?key=hunter33\" }\n  near: { url: \"http://me:hunter22@127.0.0.1:9/mcp\" }\npersonas:\n  default:\n    servers: [far, near]\n",
+    );
+    for args in
+        [&["config", "show"][..], &["mcp", "list"], &["mcp", "get", "far"], &["mcp", "list", "--json"]]
+    {
+        let run = sandbox.run(args).exits(0);
+        assert!(!format!("{run:?}").contains("hunter"), "{args:?}: {run:?}");
+    }
+}

@@ -17,6 +17,12 @@ pub(crate) fn create_new_private(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(PRIVATE_FILE).open(path)
 }
 
+/// Opens for reading; a pipe without a writer is opened as well, instead of being waited for.
+pub(crate) fn open_without_waiting(path: &Path) -> io::Result<File> {
+    let flags = rustix::fs::OFlags::NONBLOCK.bits();
+    OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(path)
+}
+
 pub(crate) fn open_append_private(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).append(true).create(true).mode(PRIVATE_FILE).open(path)
 }

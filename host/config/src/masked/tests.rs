@@ -61,3 +61,16 @@ fn urls_are_masked_and_what_is_no_url_is_masked_whole() {
         assert_eq!(mask_url(url), shown, "{url}");
     }
 }
+
+#[test]
+fn what_a_template_of_a_url_writes_out_is_masked_and_its_variables_stay_se_12() {
+    for (template, shown) in [
+        ("https://me:hunter22@${HOST}/mcp", "https://***:***@${HOST}/mcp"),
+        ("https://${USER}:${PASSWORD}@a.example/mcp", "https://${USER}:${PASSWORD}@a.example/mcp"),
+        ("https://me:${PASSWORD:-hunter22}@a.example", "https://***:***@a.example"),
+        ("https://${HOST:-a/b}/@scope/x?key=hunter22&q=${Q}", "https://${HOST:-a/b}/@scope/x?key=***&q=${Q}"),
+        ("${BASE}/mcp?hunter22", "${BASE}/mcp?***"),
+    ] {
+        assert_eq!(mask_template(template), shown, "{template}");
+    }
+}

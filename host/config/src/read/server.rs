@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use toolgate_base::Timeouts;
+
 use crate::error::{Level, quoted};
 use crate::node::Text;
-use crate::server::{
-    AdapterUse, Instance, Origin, Protocol, Restarts, Server, Shown, Timeouts, ToolFilter, Trust,
-};
+use crate::server::{AdapterUse, Instance, Origin, Protocol, Restarts, Server, Shown, ToolFilter, Trust};
 
 use super::fields::Fields;
 use super::{Item, Reader, keys};

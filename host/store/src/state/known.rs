@@ -44,18 +44,15 @@ pub(super) type Entries = BTreeMap<String, Entry>;
 /// only witness of a deleted database.
 pub(super) fn read(data_dir: &Path) -> Result<Entries, StoreError> {
     let path = data_dir.join(paths::PINS_KNOWN);
-    let length = match std::fs::metadata(&path) {
-        Ok(metadata) if !metadata.is_file() => {
-            return Err(damaged(&path, "it is no regular file".to_owned()));
+    let bytes = match files::read_bounded(&path, MAX_BYTES) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Ok(Entries::new()),
+        Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::FileTooLarge) => {
+            return Err(damaged(&path, error.to_string()));
         }
-        Ok(metadata) => metadata.len(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Entries::new()),
         Err(error) => return Err(StoreError::io("read", &path, error)),
     };
-    if length > MAX_BYTES {
-        return Err(damaged(&path, format!("it has {length} bytes")));
-    }
-    let text = std::fs::read_to_string(&path).map_err(|error| StoreError::io("read", &path, error))?;
+    let text = String::from_utf8(bytes).map_err(|_| damaged(&path, "it is no text".to_owned()))?;
     parse(&text).map_err(|what| damaged(&path, what))
 }
 

@@ -58,8 +58,11 @@ pub fn annotations(input_schema: &str) -> Result<Vec<ParamHeader>, SchemaHeaderE
     if !input_schema.contains("x-mcp-header") && !input_schema.contains("\\u") {
         return Ok(Vec::new());
     }
+    if !input_schema.starts_with('{') {
+        return Err(SchemaHeaderError::NotAnObject);
+    }
     let mut found = Vec::new();
-    schema(input_schema, Some(""), "", 0, &mut found)?;
+    walk(input_schema, Some(""), "", 0, &mut found)?;
     let mut names: Vec<_> = found.iter().map(|it| it.header.to_ascii_lowercase()).collect();
     names.sort_unstable();
     for pair in names.windows(2) {
@@ -113,9 +116,9 @@ pub(super) fn integer(raw: &str) -> Option<i64> {
     (number.fract() == 0.0 && number.abs() <= SAFE as f64).then_some(number as i64)
 }
 
-/// Walks one schema. `argument` is the pointer of the argument it describes, `None` where no chain of `properties`
-/// leads here; `place` is the pointer of the schema itself.
-fn schema(
+/// Walks a schema, or what stands where one may stand: a list of them, `true`, a name. `argument` is the pointer of
+/// the argument it describes, `None` where no chain of `properties` leads here; `place` is its own pointer.
+fn walk(
     text: &str,
     argument: Option<&str>,
     place: &str,
@@ -125,8 +128,16 @@ fn schema(
     if depth > MAX_SCHEMA_DEPTH {
         return Err(SchemaHeaderError::TooDeep);
     }
-    let members = edit::members(text).map_err(|_| SchemaHeaderError::NotAnObject)?;
-    for (key, value) in &members {
+    if text.starts_with('[') {
+        for (position, element) in edit::elements(text).unwrap_or_default().into_iter().enumerate() {
+            walk(element, None, &format!("{place}/{position}"), depth + 1, found)?;
+        }
+        return Ok(());
+    }
+    if !text.starts_with('{') {
+        return Ok(());
+    }
+    for (key, value) in &edit::members(text).map_err(|_| SchemaHeaderError::NotAnObject)? {
         let at = format!("{place}/{}", token(key));
         match key.as_str() {
             "x-mcp-header" => found.push(annotation(text, value, argument, place)?),
@@ -137,7 +148,7 @@ fn schema(
             }
             // Data, not schemas: it may hold any key.
             "default" | "const" | "enum" | "examples" | "required" | "dependentRequired" => {}
-            _ => unreachable_part(value, &at, depth + 1, found)?,
+            _ => walk(value, None, &at, depth + 1, found)?,
         }
     }
     Ok(())
@@ -152,32 +163,8 @@ fn named(
     found: &mut Vec<ParamHeader>,
 ) -> Result<(), SchemaHeaderError> {
     for (name, value) in edit::members(map).unwrap_or_default() {
-        // `true` and `false` are schemas as well, and `dependencies` may hold lists of names.
-        if value.starts_with('{') {
-            let argument = argument.map(|argument| format!("{argument}/{}", token(&name)));
-            schema(value, argument.as_deref(), &format!("{place}/{}", token(&name)), depth + 1, found)?;
-        }
-    }
-    Ok(())
-}
-
-/// Walks a keyword that is not `properties`: a schema, a list of schemas, or a map of them.
-fn unreachable_part(
-    text: &str,
-    place: &str,
-    depth: usize,
-    found: &mut Vec<ParamHeader>,
-) -> Result<(), SchemaHeaderError> {
-    if depth > MAX_SCHEMA_DEPTH {
-        return Err(SchemaHeaderError::TooDeep);
-    }
-    if text.starts_with('{') {
-        return schema(text, None, place, depth, found);
-    }
-    if text.starts_with('[') {
-        for (position, element) in edit::elements(text).unwrap_or_default().into_iter().enumerate() {
-            unreachable_part(element, &format!("{place}/{position}"), depth + 1, found)?;
-        }
+        let argument = argument.map(|argument| format!("{argument}/{}", token(&name)));
+        walk(value, argument.as_deref(), &format!("{place}/{}", token(&name)), depth + 1, found)?;
     }
     Ok(())
 }

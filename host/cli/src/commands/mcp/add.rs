@@ -5,13 +5,14 @@
 //! `--` or without it, a URL. A literal secret goes to secrets.env and is written as `${VAR}`. A
 //! server that cannot be reached is not kept.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use toolgate_base::Secret;
 use toolgate_config::managed::{self, ManagedServer};
-use toolgate_config::{Config, Origin, looks_like_secret, secrets};
-use toolgate_gateway::ServerState;
+use toolgate_config::{Config, FirstUse, Origin, looks_like_secret, secrets};
+use toolgate_gateway::{Caller, Gateway, ServerState, ServerStatus};
 use toolgate_store::{AuditRow, Event};
 
 use clap::Parser;
@@ -31,42 +32,82 @@ pub(crate) async fn add(explicit: Option<&Path>, args: McpAdd) -> Result<(), Fai
     }
     let mut stored = Vec::new();
     let server = entry(&args, &mut stored)?;
-    for (name, value) in &stored {
+    if args.no_probe {
+        let file = keep(&config, &server, &stored)?;
+        return added(&args, &file, None);
+    }
+    // Until the server has answered nothing is written, so whatever ends this process leaves nothing.
+    let probe = probe(explicit, &args, &server, &stored).await.map_err(|failure| {
+        failure.hint("nothing was added; correct the command, or add it unseen with --no-probe")
+    })?;
+    let kept = keep(&config, &server, &stored);
+    let found = match &kept {
+        Ok(_) => probe.pin(config.pins.first_use, &args.name).await,
+        Err(_) => Ok(Found::default()),
+    };
+    probe.gateway.shutdown().await;
+    let (file, found) = (kept?, found?);
+    record(&config, AuditRow::about_server(Event::McpServerInstalled, &args.name)).await?;
+    added(&args, &file, Some(&found))
+}
+
+/// Writes secrets and entry; the file of the entry.
+fn keep(config: &Config, server: &ManagedServer, stored: &[(String, Secret)]) -> Result<PathBuf, Failure> {
+    for (name, value) in stored {
         secrets::set(&config.config_dir, name, value).map_err(context::config_failure)?;
         tracing::warn!("the value of {name} was put into secrets.env; the entry names it as ${{{name}}}");
     }
-    let file = managed::write_server(&config.data_dir, &server).map_err(context::config_failure)?;
-    if args.no_probe {
-        return added(&args, &file, None);
-    }
-    match probe(explicit, &args).await {
-        Ok(found) => {
-            record(&config, AuditRow::about_server(Event::McpServerInstalled, &args.name)).await?;
-            added(&args, &file, Some(&found))
-        }
-        Err(failure) => {
-            managed::remove_server(&config.data_dir, &args.name).map_err(context::config_failure)?;
-            Err(failure.hint("nothing was added; correct the command, or add it unseen with --no-probe"))
+    managed::write_server(&config.data_dir, server).map_err(context::config_failure)
+}
+
+/// A gateway that is connected to a server which is not configured yet.
+struct Probe {
+    gateway: Arc<Gateway>,
+    caller: Caller,
+}
+
+/// Connects once, as the first persona it is bound to. What it shows is not pinned yet.
+async fn probe(
+    explicit: Option<&Path>,
+    args: &McpAdd,
+    server: &ManagedServer,
+    stored: &[(String, Secret)],
+) -> Result<Probe, Failure> {
+    let persona = args.persona.first().map_or(toolgate_config::DEFAULT_PERSONA, String::as_str);
+    let mut config = context::config_with(explicit, server, stored)?;
+    config.pins.first_use = FirstUse::Review;
+    let mut caller = context::operator(&config, persona)?;
+    caller.server_only = Some(args.name.clone());
+    let probe = Probe { gateway: context::gateway(config, "cli")?, caller };
+    match probe.status(true, &args.name).await {
+        Some(status) if status.state == ServerState::Connected => Ok(probe),
+        status => {
+            probe.gateway.shutdown().await;
+            Err(match status {
+                Some(status) => {
+                    Failure::failed(status.detail.unwrap_or_else(|| "it did not connect".to_owned()))
+                }
+                None => Failure::usage(format!("persona '{persona}' is not bound to '{}'", args.name)),
+            })
         }
     }
 }
 
-/// Connects once, as the first persona it is bound to.
-async fn probe(explicit: Option<&Path>, args: &McpAdd) -> Result<Found, Failure> {
-    let persona = args.persona.first().map_or(toolgate_config::DEFAULT_PERSONA, String::as_str);
-    let (gateway, mut caller) = super::open(explicit, persona)?;
-    caller.server_only = Some(args.name.clone());
-    let statuses = gateway.status(&caller, true).await;
-    gateway.shutdown().await;
-    match statuses.into_iter().find(|status| status.name == args.name) {
-        Some(status) if status.state == ServerState::Connected => Ok(Found {
-            tools: status.tools.len(),
-            approved: status.tools.iter().filter(|tool| tool.pin == "matches").count(),
-        }),
-        Some(status) => {
-            Err(Failure::failed(status.detail.unwrap_or_else(|| "it did not connect".to_owned())))
+impl Probe {
+    async fn status(&self, connect: bool, name: &str) -> Option<ServerStatus> {
+        let statuses = self.gateway.status(&self.caller, connect).await;
+        statuses.into_iter().find(|status| status.name == name)
+    }
+
+    /// Pins what the server shows, unless the operator wants to review it or it was pinned before.
+    async fn pin(&self, first_use: FirstUse, name: &str) -> Result<Found, Failure> {
+        if first_use == FirstUse::Pin {
+            self.gateway.accept_if_new(&self.caller, name).await.map_err(Failure::failed)?;
         }
-        None => Err(Failure::usage(format!("persona '{persona}' is not bound to '{}'", args.name))),
+        let status = self.status(false, name).await;
+        let tools = status.map(|status| status.tools).unwrap_or_default();
+        let approved = tools.iter().filter(|tool| tool.pin == "matches").count();
+        Ok(Found { tools: tools.len(), approved })
     }
 }
 
@@ -75,6 +116,7 @@ async fn record(config: &Config, row: AuditRow) -> Result<(), Failure> {
 }
 
 /// What the first connection found.
+#[derive(Default)]
 struct Found {
     tools: usize,
     approved: usize,

@@ -1,0 +1,27 @@
+//! How long is waited for a server: said once, because configuration and connections both speak of it.
+
+use std::time::Duration;
+
+/// The deadlines of one connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// From the start of a connection to the end of its handshake, the era probe included. Default 60 s.
+    pub init: Duration,
+    /// One request without a sign of life from the server; progress starts it again. Default 120 s.
+    pub call: Duration,
+    /// How long a stdio server may leave the era probe unanswered. Default 5 s.
+    pub probe: Duration,
+    /// One request in all, progress or not. Default 15 min.
+    pub max_total: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            init: Duration::from_mins(1),
+            call: Duration::from_mins(2),
+            probe: Duration::from_secs(5),
+            max_total: Duration::from_mins(15),
+        }
+    }
+}
