@@ -108,6 +108,7 @@ fn every_test_that_the_threat_model_names_exists() {
             "e2e" => {
                 fs::read_to_string(root().join(format!("tests/e2e/tests/{module}.rs"))).unwrap_or_default()
             }
+            "registry" => sources(&root().join("registry/src")),
             _ => sources(&root().join("host").join(place)),
         };
         assert!(code.contains(&format!("fn {case}(")), "{name} does not exist");

@@ -49,7 +49,7 @@ pub(super) fn check(project: &Project) -> Outcome<Vec<Finding>> {
 
 /// The part of a file that is tests. What checks the ids has examples of its own and is left out.
 fn test_code<'a>(file: &str, text: &'a str) -> Option<&'a str> {
-    let ours = ["host/", "tests/", "plugins/"].iter().any(|top| file.starts_with(top));
+    let ours = ["host/", "registry/", "tests/", "plugins/"].iter().any(|top| file.starts_with(top));
     if !ours || file.starts_with("tests/xtask/") {
         return None;
     }
