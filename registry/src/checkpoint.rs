@@ -67,6 +67,11 @@ impl Checkpoint {
         Ok(checkpoint)
     }
 
+    /// What a note says, whoever signed it.
+    pub(crate) fn read(note: &str) -> Option<Self> {
+        Self::parse(note).map(|(checkpoint, _)| checkpoint)
+    }
+
     /// The text of a note and its signatures. Signatures that are no Ed25519 are left out: others may
     /// cosign with what this version does not know.
     fn parse(note: &str) -> Option<(Self, Vec<Signature<'_>>)> {
@@ -108,7 +113,6 @@ pub(crate) fn key_hash(name: &str, key: &PublicKey) -> [u8; 4] {
     [a, b, c, d]
 }
 
-#[cfg(test)]
 /// A note of a checkpoint with the signatures of these keys.
 pub(crate) fn note(checkpoint: &Checkpoint, signatures: &[(PublicKey, [u8; 64])]) -> String {
     let mut note = checkpoint.text();

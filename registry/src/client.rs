@@ -14,8 +14,9 @@
 //! Threat: whoever serves the files, the network, and whoever stole the keys of one role but not those of
 //! the root. [`RegistryError::code`] has a word for each lie.
 
-mod judge;
-mod refresh;
+pub(crate) mod judge;
+pub(crate) mod load;
+pub(crate) mod refresh;
 mod resolve;
 
 use std::path::{Path, PathBuf};
@@ -304,4 +305,4 @@ fn load(directory: &Path, root: Fingerprint) -> Result<Option<Trusted>, Registry
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

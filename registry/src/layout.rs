@@ -15,6 +15,9 @@ pub(crate) const CONFIG: &str = "config.json";
 /// The later expiry of one snapshot.
 pub(crate) const FRESHNESS: &str = "freshness.json";
 
+/// The signed note over the log, where tools of transparency logs look for it.
+pub(crate) const CHECKPOINT: &str = "checkpoint";
+
 /// Longest namespace, and name in it.
 const MAX_PART: usize = 63;
 /// Longest origin.

@@ -32,10 +32,14 @@ mod client;
 mod document;
 mod error;
 mod files;
+mod foreign;
 mod layout;
 mod line;
 mod merkle;
 mod names;
+mod publisher;
+mod reference;
+mod serve;
 mod source;
 mod state;
 mod tile;
@@ -47,9 +51,17 @@ pub use document::{
     Role, RoleRule, Roles, Root, Snapshot,
 };
 pub use error::{ErrorClass, RegistryError};
+pub use foreign::parse_everything;
 pub use layout::{Fingerprint, is_plugin_name};
 pub use line::{Line, Listed, ReleaseLine, YankLine};
 pub use names::NameEntry;
+pub use publisher::{
+    DocumentStatus, Finished, Init, Initialised, Mirrored, Plugin, Proposal, PublishError, Published,
+    Publisher, Revoke, RootChange, Signers, Status, Verified, first_root, mirror, read_proposal,
+    sign_proposal, verify,
+};
+pub use reference::{FetchedPlugin, Reference};
+pub use serve::Server;
 pub use source::Source;
 pub use time::Time;
 

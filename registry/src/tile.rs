@@ -2,7 +2,7 @@
 //!
 //! A full tile never changes; a partial one is named by its width, so that it never changes either.
 
-use crate::merkle::Hash;
+use crate::merkle::{self, Hash};
 
 /// Hashes in a full tile.
 pub(crate) const WIDTH: u64 = 256;
@@ -32,7 +32,6 @@ pub(crate) fn read(bytes: &[u8], width: u64) -> Option<Vec<Hash>> {
 }
 
 /// Every tile of all levels that holds one of the leaves from `from` on: path and bytes.
-#[cfg(test)]
 pub(crate) fn changed(leaves: &[Hash], from: usize) -> Vec<(String, Vec<u8>)> {
     let mut tiles = Vec::new();
     let mut hashes = leaves.to_vec();
@@ -44,7 +43,7 @@ pub(crate) fn changed(leaves: &[Hash], from: usize) -> Vec<(String, Vec<u8>)> {
             tiles.push((path(level, number as u64, tile.len() as u64), tile.concat()));
         }
         // The next level holds the roots of full tiles only.
-        hashes = hashes.chunks_exact(width).map(crate::merkle::root).collect();
+        hashes = hashes.chunks_exact(width).map(merkle::root).collect();
         from = first;
         level += 1;
     }
@@ -54,7 +53,6 @@ pub(crate) fn changed(leaves: &[Hash], from: usize) -> Vec<(String, Vec<u8>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::merkle;
 
     #[test]
     fn paths_are_those_of_tlog_tiles() {

@@ -2,6 +2,7 @@
 
 mod key;
 pub(crate) mod plugin;
+pub(crate) mod registry;
 mod sign;
 
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use key::{Key, KeyNew, KeyShow, KeySign};
 pub(crate) use plugin::Plugin;
+use registry::Registry;
 pub(crate) use sign::PluginSign;
 
 /// A gateway between AI agents and MCP servers, with signed WebAssembly policies in between.
@@ -43,6 +45,9 @@ pub(crate) enum Command {
     /// Keys that sign plugins: new, show, sign.
     #[command(subcommand)]
     Key(Key),
+    /// Registries of plugins: make, publish, revoke, serve.
+    #[command(subcommand)]
+    Registry(Registry),
     /// The audit log: tail, query, verify.
     #[command(subcommand)]
     Audit(Audit),

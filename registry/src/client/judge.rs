@@ -22,7 +22,7 @@ pub(super) fn not_revoked(current: &Current, line: &ReleaseLine) -> Result<(), R
 }
 
 /// Verifies an envelope by the delegation of its place in the log, without the keys that are revoked there.
-pub(super) fn signed(
+pub(crate) fn signed(
     current: &Current,
     line: &ReleaseLine,
     envelope: &[u8],

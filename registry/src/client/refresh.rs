@@ -26,7 +26,7 @@ const MAX_CONFIG: u64 = 4096;
 const MAX_DOCUMENT: u64 = MAX_ENVELOPE as u64;
 
 /// The first root that is ever trusted here: exactly the one that the operator named.
-pub(super) async fn first(source: &Source, named: Fingerprint) -> Result<Trusted, RegistryError> {
+pub(crate) async fn first(source: &Source, named: Fingerprint) -> Result<Trusted, RegistryError> {
     let envelope = required(source, &layout::root(named.version), MAX_DOCUMENT).await?;
     let claimed = document::claimed_payload(&envelope)
         .ok_or_else(|| RegistryError::malformed(Root::WHAT, "it is no envelope"))?;
@@ -54,7 +54,7 @@ pub(super) async fn first(source: &Source, named: Fingerprint) -> Result<Trusted
 }
 
 /// Walks from the trusted root to the newest one.
-pub(super) async fn roots(source: &Source, trusted: &mut Trusted) -> Result<(), RegistryError> {
+pub(crate) async fn roots(source: &Source, trusted: &mut Trusted) -> Result<(), RegistryError> {
     for _ in 0..MAX_ROOTS {
         let next = trusted.root.version + 1;
         let Some(envelope) = source.read(&layout::root(next), MAX_DOCUMENT).await? else { return Ok(()) };
@@ -158,7 +158,7 @@ impl Trusted {
 }
 
 /// The newest state of the registry, wholly verified against what was seen before.
-pub(super) async fn current(source: &Source, trusted: &Trusted, now: Time) -> Result<Current, RegistryError> {
+pub(crate) async fn current(source: &Source, trusted: &Trusted, now: Time) -> Result<Current, RegistryError> {
     let root = &trusted.root;
     // TUF 5.3.10: the newest root must not have expired.
     not_expired::<Root>(root.expires, now)?;

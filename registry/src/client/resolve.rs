@@ -9,6 +9,7 @@ use crate::error::RegistryError;
 use crate::layout;
 use crate::line::{self, Line, Listed};
 use crate::names::NameEntry;
+use crate::source::Source;
 use crate::state::{Current, Seen, Trusted};
 use crate::time::Time;
 use crate::{MAX_COMPONENT, layout::is_plugin_name};
@@ -122,15 +123,7 @@ impl Client {
         let trusted = self.known()?;
         let current = trusted.current.as_ref().ok_or(RegistryError::NeverSeen)?;
         let entry = current.names.get(name).ok_or_else(|| RegistryError::Absent(format!("plugin {name}")))?;
-        let path = layout::index(name);
-        let bytes = self.source.read_head(&path, entry.size).await?;
-        let bytes = bytes.ok_or_else(|| RegistryError::Absent(path.clone()))?;
-        if let Some(seen) = trusted.seen.get(name) {
-            check_continues(name, seen, &bytes)?;
-        }
-        same(&path, &entry.sha256, &Digest::of(&bytes))?;
-        let lines = line::read(name, &bytes)?;
-        check_in_log(current, entry, &lines)?;
+        let (_, lines) = lines(&self.source, current, entry, trusted.seen.get(name)).await?;
         self.remember(entry, &lines).await?;
         Ok(line::listed(&lines))
     }
@@ -151,6 +144,26 @@ impl Client {
         }
         self.keep(trusted)
     }
+}
+
+/// The lines of a plugin, as text and read: complete, in the log, and continuing those seen before.
+pub(crate) async fn lines(
+    source: &Source,
+    current: &Current,
+    entry: &NameEntry,
+    seen: Option<&Seen>,
+) -> Result<(String, Vec<Line>), RegistryError> {
+    let path = layout::index(&entry.name);
+    let bytes = source.read_head(&path, entry.size).await?;
+    let bytes = bytes.ok_or_else(|| RegistryError::Absent(path.clone()))?;
+    if let Some(seen) = seen {
+        check_continues(&entry.name, seen, &bytes)?;
+    }
+    same(&path, &entry.sha256, &Digest::of(&bytes))?;
+    let lines = line::read(&entry.name, &bytes)?;
+    check_in_log(current, entry, &lines)?;
+    // Canonical JSON was read from it, so it is UTF-8.
+    Ok((String::from_utf8(bytes).unwrap_or_default(), lines))
 }
 
 /// Append-only: the bytes that were seen are still the first ones.

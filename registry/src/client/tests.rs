@@ -1,7 +1,7 @@
 //! The client against a registry that lies in every way that has a name.
 
 mod attacks;
-mod fixture;
+pub(crate) mod fixture;
 mod memory;
 mod releases;
-mod vector;
+pub(crate) mod vector;

@@ -17,6 +17,7 @@ mod misbehaving;
 mod operator;
 mod pins;
 mod policies;
+mod registry;
 mod servers;
 
 /// The binary under test.

@@ -9,6 +9,7 @@ mod key;
 mod mcp;
 mod operator;
 mod plugin;
+mod registry;
 mod secret;
 mod serve;
 mod token;
@@ -29,6 +30,7 @@ pub(crate) async fn run(cli: Cli) -> Result<(), Failure> {
         Command::Serve(args) => serve::run(explicit, args).await,
         Command::Mcp(command) => mcp::run(explicit, command).await,
         Command::Key(command) => key::run(&command),
+        Command::Registry(command) => registry::run(command).await,
         Command::Plugin(command) => plugin::run(explicit, &command),
         Command::Approvals(command) => approvals::run(explicit, &command),
         Command::Audit(command) => audit::run(explicit, command).await,

@@ -1,0 +1,266 @@
+//! `toolgate registry …`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::keys::{Passphrase, SignWith};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Registry {
+    /// Make a registry in a new directory.
+    Init(RegistryInit),
+    /// Publish a signed plugin: a directory with component.wasm and release.dsse.json.
+    Publish(RegistryPublish),
+    /// Hide a release from resolution; what is locked still loads.
+    Yank(RegistryYank),
+    /// Revoke a release, a component or a key: clients refuse it and retire it where it runs.
+    Revoke(RegistryRevoke),
+    /// Give a namespace its signing keys, or new ones in place of the old.
+    Rotate(RegistryRotate),
+    /// Renew the expiry of the snapshot with the online key, which can do nothing else.
+    Refresh(RegistryRefresh),
+    /// Change the root: propose, sign, finish.
+    #[command(subcommand)]
+    Root(RegistryRoot),
+    /// Show what expires when, who must sign what, and what is in the registry.
+    Status(RegistryStatus),
+    /// Check every signature, line, release and component of a registry.
+    Verify(RegistryVerify),
+    /// Serve a registry over HTTP, on a loopback address.
+    Serve(RegistryServe),
+    /// Copy a registry into a directory, verified.
+    Mirror(RegistryMirror),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RegistryRoot {
+    /// Write the next root as a proposal for the holders of the root keys.
+    Propose(RootPropose),
+    /// Sign a proposal: in the registry, or in a file that was carried to where the key is.
+    Sign(RootSign),
+    /// Publish the proposal once enough keys of the old root and of the new one have signed it.
+    Finish(RootFinish),
+}
+
+/// The keys that sign a change; each role takes its own.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct SignWithAll {
+    /// A secret key, as `toolgate key new` makes it; may be repeated.
+    #[arg(long = "key", value_name = "FILE")]
+    pub(crate) keys: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) passphrase: Passphrase,
+    /// A program that signs, for a device or a key service: it gets the bytes to sign on standard
+    /// input and prints the Ed25519 signature, raw, in base64 or in hex.
+    #[arg(long, value_name = "COMMAND", requires = "public_key")]
+    pub(crate) signer: Option<String>,
+    /// The public key of --signer: ed25519:… or a file that holds it.
+    #[arg(long, value_name = "KEY", requires = "signer")]
+    pub(crate) public_key: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RegistryInit {
+    /// A directory that is empty or does not exist.
+    pub(crate) dir: PathBuf,
+    /// Which registry this is, as plugins.example/main. It never changes.
+    #[arg(long, value_name = "HOST/PATH")]
+    pub(crate) origin: String,
+    /// What people call it.
+    #[arg(long, default_value = "main")]
+    pub(crate) name: String,
+    /// Make one key for each purpose in this new directory: root, admin, publish, refresh.
+    #[arg(long, value_name = "DIR", conflicts_with = "role")]
+    pub(crate) new_keys: Option<PathBuf>,
+    /// A key of a role (root, delegate, revoke, snapshot, refresh): ROLE=ed25519:… or ROLE=FILE; may be
+    /// repeated.
+    #[arg(long, value_name = "ROLE=KEY")]
+    pub(crate) role: Vec<String>,
+    /// How many keys of a role must sign; 1 by default.
+    #[arg(long, value_name = "ROLE=N")]
+    pub(crate) threshold: Vec<String>,
+    /// How many days a snapshot, and each renewal of it, is good for.
+    #[arg(long, value_name = "DAYS", default_value_t = 30)]
+    pub(crate) refresh_days: u32,
+    #[command(flatten)]
+    pub(crate) with: SignWithAll,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RegistryPublish {
+    /// The registry.
+    pub(crate) dir: PathBuf,
+    /// The plugin: a directory with component.wasm and release.dsse.json.
+    pub(crate) plugin: PathBuf,
+    #[command(flatten)]
+    pub(crate) with: SignWithAll,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RegistryYank {
+    /// The registry.
+    pub(crate) dir: PathBuf,
+    /// The release, as NAME@VERSION.
+    pub(crate) release: String,
+    /// Why, in one line, for whoever asks.
+    #[arg(long)]
+    pub(crate) reason: String,
+    /// Show it again.
+    #[arg(long)]
+    pub(crate) undo: bool,
+    #[command(flatten)]
+    pub(crate) with: SignWithAll,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RegistryRevoke {
+    /// The registry.
+    pub(crate) dir: PathBuf,
+    /// NAME@VERSION, the sha256:… of a release or a component, or a key: ed25519:… or its id.
+    pub(crate) what: String,
+    /// Why, in one line, for the operators who run it.
+    #[arg(long)]
+    pub(crate) reason: String,
+    /// For a key: from which line of the log on; 0 for everything it ever signed. By default only what
+    /// comes from now on.
+    #[arg(long, value_name = "LINE")]
+    pub(crate) from_log: Option<u64>,
+    #[command(flatten)]
+    pub(crate) with: SignWithAll,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RegistryRotate {
+    /// The registry.
+    pub(crate) dir: PathBuf,
+    /// The plugins: NAMESPACE/* or NAMESPACE/NAME.
+    pub(crate) plugins: String,
+    /// A key that signs them from now on: ed25519:… or a file; may be repeated.
+    #[arg(long, value_name = "KEY", required = true)]
+    pub(crate) to: Vec<String>,
+    /// How many of these keys must sign.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) threshold: u32,
+    #[command(flatten)]
+    pub(crate) with: SignWithAll,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RegistryRefresh {
+    /// The registry.
+    pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) with: SignWithAll,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RootPropose {
+    /// The registry.
+    pub(crate) dir: PathBuf,
+    /// A key of a role (root, delegate, revoke, snapshot, refresh) in place of all it has: ROLE=ed25519:…
+    /// or ROLE=FILE; may be repeated.
+    #[arg(long, value_name = "ROLE=KEY")]
+    pub(crate) role: Vec<String>,
+    /// How many keys of a role that is given must sign; 1 by default.
+    #[arg(long, value_name = "ROLE=N")]
+    pub(crate) threshold: Vec<String>,
+    /// How many days a snapshot, and each renewal of it, is good for.
+    #[arg(long, value_name = "DAYS")]
+    pub(crate) refresh_days: Option<u32>,
+    /// Begin the log anew, after keys that could append to it were stolen; every release has to be
+    /// published again.
+    #[arg(long)]
+    pub(crate) new_log: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RootSign {
+    /// The registry, or a copy of its proposal/root.json; the signature is written beside it.
+    pub(crate) proposal: PathBuf,
+    #[command(flatten)]
+    pub(crate) with: SignWith,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RootFinish {
+    /// The registry.
+    pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) with: SignWithAll,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RegistryStatus {
+    /// The registry.
+    pub(crate) dir: PathBuf,
+    /// End with 1 if a document expires in fewer days than this, for a scheduled check.
+    #[arg(long, value_name = "DAYS")]
+    pub(crate) fail_under: Option<u64>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RegistryVerify {
+    /// A directory or a URL.
+    pub(crate) registry: String,
+    /// The fingerprint of a root, as the maintainers tell it; a directory is else checked from its own
+    /// first root on.
+    #[arg(long, value_name = "FINGERPRINT")]
+    pub(crate) root: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RegistryServe {
+    /// The registry.
+    pub(crate) dir: PathBuf,
+    /// Listen on this loopback address.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8850")]
+    pub(crate) listen: std::net::SocketAddr,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RegistryMirror {
+    /// A directory or a URL.
+    pub(crate) from: String,
+    /// Where the copy is kept.
+    pub(crate) dir: PathBuf,
+    /// The fingerprint of a root, as the maintainers tell it.
+    #[arg(long, value_name = "FINGERPRINT")]
+    pub(crate) root: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

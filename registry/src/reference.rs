@@ -1,0 +1,231 @@
+//! What an operator may write for a plugin, and the bytes it stands for.
+//!
+//! | written | means |
+//! |---|---|
+//! | `NAME` or `NAME@RANGE` | the newest release in a registry, in the order of the registries |
+//! | `oci://HOST/REPOSITORY@sha256:…` | a component in an OCI registry; read, and refused until there is a client |
+//! | `https://…/release.dsse.json` | a release on a web server, its component beside it |
+//! | `./DIR`, `../DIR`, `/DIR` | a directory with both |
+//!
+//! Threat: bytes from anywhere. Whatever the way, both files come out within their limits and the
+//! component has the digest that the release names, before anything else looks at them. Who signed is
+//! then judged by the operator's rules; an index only adds its own.
+
+use std::path::{Path, PathBuf};
+
+use semver::VersionReq;
+use toolgate_net::Url;
+use toolgate_signing::{Digest, MAX_ENVELOPE};
+
+use crate::client::{Client, Fetched, ResolvedRelease};
+use crate::error::RegistryError;
+use crate::layout::is_plugin_name;
+use crate::source::{check_url, get, http_client};
+use crate::{MAX_COMPONENT, files};
+
+/// The file of a release.
+const RELEASE_FILE: &str = "release.dsse.json";
+/// The file of a component beside it.
+const COMPONENT_FILE: &str = "component.wasm";
+
+/// Where a plugin is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reference {
+    /// In a registry.
+    Registry {
+        /// `namespace/name`.
+        name: String,
+        /// The versions that will do; `*` if none was written.
+        range: VersionReq,
+    },
+    /// In an OCI registry.
+    Oci {
+        /// Host, with its port.
+        host: String,
+        /// The repository.
+        repository: String,
+        /// The digest of the component's manifest.
+        digest: Digest,
+    },
+    /// On a web server: the URL of the release.
+    Release(Url),
+    /// In a directory.
+    Directory(PathBuf),
+}
+
+/// A plugin's bytes, and the registry's word for them if they came from one.
+#[derive(Debug, Clone)]
+pub struct FetchedPlugin {
+    /// The bytes.
+    pub fetched: Fetched,
+    /// The release as a registry resolved it.
+    pub resolved: Option<ResolvedRelease>,
+    /// Which of the registries that were given it was, counted from 0.
+    pub registry: Option<usize>,
+}
+
+impl Reference {
+    /// Reads a reference. A relative directory counts from wherever it is opened.
+    pub fn parse(text: &str) -> Result<Self, RegistryError> {
+        let refused = |why: &str| RegistryError::Reference { what: text.to_owned(), why: why.to_owned() };
+        if ["./", "../", "/"].iter().any(|start| text.starts_with(start)) || text == "." || text == ".." {
+            return Ok(Self::Directory(PathBuf::from(text)));
+        }
+        if let Some(rest) = text.strip_prefix("oci://") {
+            return oci(rest).ok_or_else(|| {
+                refused("an OCI reference is oci://HOST/REPOSITORY@sha256:<64 hex digits>; a tag can be moved and pins nothing")
+            });
+        }
+        if text.contains("://") {
+            let url = Url::parse(text).map_err(|error| refused(&error.to_string()))?;
+            check_url(&url).map_err(refused)?;
+            if url.path().rsplit('/').next() != Some(RELEASE_FILE) {
+                return Err(refused("the URL of a release ends with /release.dsse.json"));
+            }
+            return Ok(Self::Release(url));
+        }
+        let (name, range) = match text.split_once('@') {
+            Some((name, range)) => {
+                (name, VersionReq::parse(range).map_err(|error| refused(&error.to_string()))?)
+            }
+            None => (text, VersionReq::STAR),
+        };
+        if !is_plugin_name(name) {
+            return Err(refused("write NAMESPACE/NAME@RANGE, oci://…, https://…/release.dsse.json or ./DIR"));
+        }
+        Ok(Self::Registry { name: name.to_owned(), range })
+    }
+
+    /// The bytes that it stands for; `registries` are asked in their order, `base` is where a relative
+    /// directory begins.
+    pub async fn fetch(&self, registries: &[&Client], base: &Path) -> Result<FetchedPlugin, RegistryError> {
+        match self {
+            Self::Registry { name, range } => from_registries(name, range, registries).await,
+            Self::Directory(path) => directory(&base.join(path)).map(alone),
+            Self::Release(url) => web(url).await.map(alone),
+            Self::Oci { .. } => Err(RegistryError::Reference {
+                what: self.to_string(),
+                why: "this version of Toolgate has no OCI client; take the plugin from a registry, a URL or a directory".to_owned(),
+            }),
+        }
+    }
+}
+
+impl std::fmt::Display for Reference {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Registry { name, range } if *range == VersionReq::STAR => formatter.write_str(name),
+            Self::Registry { name, range } => write!(formatter, "{name}@{range}"),
+            Self::Oci { host, repository, digest } => write!(formatter, "oci://{host}/{repository}@{digest}"),
+            Self::Release(url) => write!(formatter, "{url}"),
+            Self::Directory(path) => write!(formatter, "{}", path.display()),
+        }
+    }
+}
+
+fn alone(fetched: Fetched) -> FetchedPlugin {
+    FetchedPlugin { fetched, resolved: None, registry: None }
+}
+
+/// The first registry that has the plugin decides; a later one is not asked for what the first refuses.
+async fn from_registries(
+    name: &str,
+    range: &VersionReq,
+    registries: &[&Client],
+) -> Result<FetchedPlugin, RegistryError> {
+    for (index, client) in registries.iter().enumerate() {
+        match client.resolve(name, range).await {
+            Ok(resolved) => {
+                let fetched = client.fetch(&resolved).await?;
+                return Ok(FetchedPlugin { fetched, resolved: Some(resolved), registry: Some(index) });
+            }
+            Err(RegistryError::Absent(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(RegistryError::Absent(match registries.len() {
+        0 => format!("plugin {name}: no registry is configured in plugins.indexes"),
+        _ => format!("plugin {name} in any of the configured registries"),
+    }))
+}
+
+fn directory(path: &Path) -> Result<Fetched, RegistryError> {
+    let read = |name: &str, limit: u64| {
+        let file = path.join(name);
+        files::read(&file, limit)?.ok_or_else(|| RegistryError::Reference {
+            what: path.display().to_string(),
+            why: format!("it has no {name}"),
+        })
+    };
+    let release = read(RELEASE_FILE, MAX_ENVELOPE as u64)?;
+    let component = read(COMPONENT_FILE, MAX_COMPONENT)?;
+    paired(&path.display().to_string(), component, release)
+}
+
+async fn web(url: &Url) -> Result<Fetched, RegistryError> {
+    let client = http_client().map_err(|why| RegistryError::Source { what: url.to_string(), why })?;
+    let component_url = url
+        .join(COMPONENT_FILE)
+        .map_err(|error| RegistryError::Reference { what: url.to_string(), why: error.to_string() })?;
+    let release = whole(&client, url.clone(), MAX_ENVELOPE as u64).await?;
+    let component = whole(&client, component_url, MAX_COMPONENT).await?;
+    paired(url.as_str(), component, release)
+}
+
+async fn whole(client: &reqwest::Client, url: Url, limit: u64) -> Result<Vec<u8>, RegistryError> {
+    let what = url.to_string();
+    match get(client, url, limit.saturating_add(1)).await? {
+        None => Err(RegistryError::Unreachable { url: what, detail: "there is no such file".to_owned() }),
+        Some(bytes) if bytes.len() as u64 > limit => Err(RegistryError::TooLarge { what, limit }),
+        Some(bytes) => Ok(bytes),
+    }
+}
+
+/// A component and a release that names its digest; whether the release is signed is not asked here.
+pub(crate) fn paired(what: &str, component: Vec<u8>, release: Vec<u8>) -> Result<Fetched, RegistryError> {
+    #[derive(serde::Deserialize)]
+    struct Claim {
+        subject: Vec<Subject>,
+    }
+    #[derive(serde::Deserialize)]
+    struct Subject {
+        digest: Sha256,
+    }
+    #[derive(serde::Deserialize)]
+    struct Sha256 {
+        sha256: String,
+    }
+    let malformed = || RegistryError::malformed(format!("release at {what}"), "it names no component");
+    let payload = crate::document::claimed_payload(&release).ok_or_else(malformed)?;
+    let claim: Claim = serde_json::from_slice(&payload).map_err(|_| malformed())?;
+    let named = claim.subject.first().and_then(|subject| Digest::from_hex(&subject.digest.sha256).ok());
+    let expected = named.ok_or_else(malformed)?;
+    let found = Digest::of(&component);
+    if found != expected {
+        return Err(RegistryError::Digest { what: format!("the component at {what}"), expected, found });
+    }
+    Ok(Fetched { component, release })
+}
+
+/// `HOST/REPOSITORY@sha256:…`, by the grammar of the distribution specification.
+fn oci(rest: &str) -> Option<Reference> {
+    let (name, digest) = rest.split_once('@')?;
+    let (host, repository) = name.split_once('/')?;
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b':' | b'[' | b']');
+    let part = |part: &str| {
+        let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        !part.is_empty()
+            && part.bytes().all(|byte| letter(byte) || matches!(byte, b'.' | b'_' | b'-'))
+            && part.bytes().next().is_some_and(letter)
+            && part.bytes().next_back().is_some_and(letter)
+    };
+    let sound = !host.is_empty()
+        && host.bytes().all(plain)
+        && repository.split('/').all(part)
+        && repository.len() <= 255;
+    let digest = digest.parse().ok()?;
+    sound.then(|| Reference::Oci { host: host.to_owned(), repository: repository.to_owned(), digest })
+}
+
+#[cfg(test)]
+mod tests;
