@@ -1,6 +1,7 @@
 //! The command line, noun then verb. Help texts are written for somebody who has not read the docs.
 
 mod key;
+mod life;
 pub(crate) mod plugin;
 pub(crate) mod registry;
 mod sign;
@@ -10,6 +11,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use key::{Key, KeyNew, KeyShow, KeySign};
+pub(crate) use life::{
+    PluginDeny, PluginInstall, PluginRemove, PluginRetry, PluginTrust, PluginUpdate, TrustAdd, TrustRemove,
+};
 pub(crate) use plugin::Plugin;
 use registry::Registry;
 pub(crate) use sign::PluginSign;
@@ -39,7 +43,7 @@ pub(crate) enum Command {
     /// MCP servers: add, list, call, pin, explain.
     #[command(subcommand)]
     Mcp(Mcp),
-    /// Signed plugins: list, inspect, verify, sign.
+    /// Signed plugins: install, list, inspect, verify, update, remove, deny, trust, sign.
     #[command(subcommand)]
     Plugin(Plugin),
     /// Keys that sign plugins: new, show, sign.

@@ -104,12 +104,14 @@ pub(crate) fn gateway(config: Config, writer: &str) -> Result<Arc<Gateway>, Fail
             "look at it with `toolgate plugin list`; nothing is served without a plugin that is configured",
         )
     })?;
-    Ok(Gateway::new(Parts {
+    let gateway = Gateway::new(Parts {
         config: Arc::new(config),
         store,
         plugins: assembled,
         child_program: own_program()?,
-    }))
+    });
+    gateway.watch_plugins(host);
+    Ok(gateway)
 }
 
 /// The operator at this terminal, as a persona.

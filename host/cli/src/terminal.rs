@@ -35,6 +35,14 @@ impl Terminal {
         writeln!(&self.0, "{}", display::escape_multiline(text))
     }
 
+    /// Asks for a word; what is typed is shown. `None`: it was given up.
+    pub(crate) fn answer(&self, prompt: &str) -> io::Result<Option<String>> {
+        let mut terminal = &self.0;
+        write!(terminal, "{}", display::escape(prompt))?;
+        let typed = read(terminal)?;
+        Ok(typed.map(|typed| typed.expose().trim().to_owned()))
+    }
+
     /// Asks for something that is not shown while it is typed. `None`: it was given up.
     pub(crate) fn secret(&self, prompt: &str) -> io::Result<Option<Secret>> {
         let mut terminal = &self.0;

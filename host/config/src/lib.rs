@@ -12,6 +12,7 @@
 //! write is refused, and no message repeats a value that may be a secret or a line beside an error.
 
 mod commandline;
+pub mod denials;
 mod discover;
 mod duration;
 mod envfile;
@@ -23,6 +24,7 @@ pub mod managed;
 mod masked;
 mod model;
 mod node;
+pub mod plugins_layer;
 mod read;
 mod schema;
 pub mod secrets;
@@ -36,11 +38,11 @@ pub use toolgate_base::Timeouts;
 pub use discover::{Found, FoundBy, LookedAt, discover, user_config_dir};
 pub use error::{ConfigError, Level, Notice, Place, Problem};
 pub use expand::{VariableSource, VariableUse};
-pub use load::{load, load_with};
+pub use load::{load, load_locked, load_with};
 pub use masked::{mask_url, masked, masked_server};
 pub use model::{
     Approvals, Audit, Bundle, Capabilities, Config, DEFAULT_PERSONA, Durability, FirstUse, Load, Persona,
-    PersonaApprovals, Pins, Plugins, Serve, TrustRule,
+    PersonaApprovals, Pins, Plugins, Serve, TrustRule, grants_digest,
 };
 pub use server::{
     AdapterUse, Instance, Origin, Protocol, Restarts, Server, ToolFilter, Transport, Trust, looks_like_secret,

@@ -13,6 +13,7 @@ use crate::expand::{VariableUse, Variables, expand_tree, warnings};
 use crate::managed::{self, Loaded, ManagedServer, invalid};
 use crate::model::{Config, DEFAULT_PERSONA, Persona};
 use crate::node;
+use crate::plugins_layer::PluginsLayer;
 use crate::read::{Binding, Reader, Top, read_top};
 use crate::secrets;
 use crate::server::Server;
@@ -32,6 +33,20 @@ pub fn load_with(
     env: &dyn Fn(&str) -> Option<String>,
     new: Option<&ManagedServer>,
 ) -> Result<Config, ConfigError> {
+    load_layers(found, env, new, true)
+}
+
+/// Loads the operator's file alone: `--locked` ignores what the CLI accepted since it was reviewed.
+pub fn load_locked(found: &Found, env: &dyn Fn(&str) -> Option<String>) -> Result<Config, ConfigError> {
+    load_layers(found, env, None, false)
+}
+
+fn load_layers(
+    found: &Found,
+    env: &dyn Fn(&str) -> Option<String>,
+    new: Option<&ManagedServer>,
+    layers: bool,
+) -> Result<Config, ConfigError> {
     let variables =
         Variables { process: env, secrets: secrets::read(&found.config_dir)?, dotenv: read_dotenv(found)? };
     let mut uses = Vec::new();
@@ -42,7 +57,7 @@ pub fn load_with(
         (None, None) => return Err(ConfigError::NoHome { variable: "XDG_DATA_HOME" }),
     };
     refuse_writable(&data_dir)?;
-    let is_managed = top.managed.unwrap_or(true);
+    let is_managed = layers && top.managed.unwrap_or(true);
     let mut layer = if is_managed {
         managed::load(&data_dir, found.home.as_deref(), &variables)?
     } else {
@@ -57,6 +72,12 @@ pub fn load_with(
     }
     notices.extend(layer.notices);
     notices.extend(warnings(&uses));
+    let operator_plugins = top.plugins;
+    let mut plugins = operator_plugins.clone();
+    plugins.managed &= is_managed;
+    if plugins.managed {
+        PluginsLayer::of(&data_dir).add_to(&mut plugins, &mut notices)?;
+    }
     let merged = merge(top.servers, top.personas, &top.bindings, layer.servers, &mut notices);
     Ok(Config {
         path: found.path.clone(),
@@ -65,7 +86,8 @@ pub fn load_with(
         managed: is_managed,
         servers: merged.servers,
         personas: merged.personas,
-        plugins: top.plugins,
+        plugins,
+        operator_plugins,
         serve: top.serve,
         approvals: top.approvals,
         pins: top.pins,

@@ -242,7 +242,14 @@ fn plugins_value(config: &Config) -> Value {
         .iter()
         .map(|rule| {
             let keys: Vec<String> = rule.keys.iter().map(ToString::to_string).collect();
-            json!({ "plugins": rule.plugins, "any_of": { "minimum": rule.minimum, "keys": keys } })
+            let all: Vec<String> = rule.all_of.iter().map(ToString::to_string).collect();
+            let origin = if rule.added { "plugins.d" } else { "toolgate.yaml" };
+            json!({
+                "plugins": rule.plugins,
+                "any_of": { "minimum": rule.minimum, "keys": keys },
+                "all_of": all,
+                "origin": origin,
+            })
         })
         .collect();
     let load: Vec<Value> = plugins
@@ -256,6 +263,7 @@ fn plugins_value(config: &Config) -> Value {
                 "decisions": entry.decisions,
                 "settings": entry.shown_settings,
                 "grants": entry.shown_grants,
+                "origin": if entry.installed.is_some() { "plugins.d" } else { "toolgate.yaml" },
             })
         })
         .collect();

@@ -11,10 +11,12 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use toolgate_labels::Pattern;
-use toolgate_signing::PublicKey;
+use toolgate_signing::{Digest, PublicKey};
 
+use crate::error::ConfigError;
 use crate::error::Notice;
 use crate::expand::VariableUse;
+use crate::plugins_layer::PluginsLayer;
 use crate::server::Server;
 
 /// The persona that always exists and is meant wherever none is named.
@@ -37,6 +39,8 @@ pub struct Config {
     pub personas: BTreeMap<String, Persona>,
     /// Which plugins are loaded, who may sign them and what they may do.
     pub plugins: Plugins,
+    /// The `plugins` block of the operator's file alone, to which the layer is added again when it changes.
+    pub operator_plugins: Plugins,
     /// How agents reach Toolgate over HTTP.
     pub serve: Serve,
     /// How long questions to a person live.
@@ -62,6 +66,7 @@ impl Config {
             servers: BTreeMap::new(),
             personas: BTreeMap::from([(DEFAULT_PERSONA.to_owned(), Persona::named(DEFAULT_PERSONA))]),
             plugins: Plugins::default(),
+            operator_plugins: Plugins::default(),
             serve: Serve::default(),
             approvals: Approvals::default(),
             pins: Pins::default(),
@@ -69,6 +74,18 @@ impl Config {
             warnings: Vec::new(),
             variables: Vec::new(),
         }
+    }
+
+    /// The same configuration with the plugins layer as it is now.
+    pub fn with_plugins_again(&self) -> Result<Self, ConfigError> {
+        let mut again = self.clone();
+        let managed = self.plugins.managed;
+        again.plugins = self.operator_plugins.clone();
+        again.plugins.managed = managed;
+        if managed {
+            PluginsLayer::of(&self.data_dir).add_to(&mut again.plugins, &mut Vec::new())?;
+        }
+        Ok(again)
     }
 
     /// Whether this persona exists and is bound to that server, whatever its capabilities say.
@@ -118,6 +135,9 @@ pub struct PersonaApprovals {
     pub in_client: Option<bool>,
 }
 
+/// A release that was taken back within three days reaches nobody who waits for them.
+const DEFAULT_MIN_AGE: Duration = Duration::from_hours(72);
+
 /// The `plugins` block.
 #[derive(Debug, Clone)]
 pub struct Plugins {
@@ -129,6 +149,10 @@ pub struct Plugins {
     pub trust: Vec<TrustRule>,
     /// Further plugins, with what each may do.
     pub load: Vec<Load>,
+    /// Whether `<data_dir>/plugins.d` counts.
+    pub managed: bool,
+    /// How young a release may be that an update takes, counted from when it was published. Default three days.
+    pub min_age: Duration,
 }
 
 impl Default for Plugins {
@@ -138,6 +162,8 @@ impl Default for Plugins {
             fallback: vec!["toolgate/ask".to_owned()],
             trust: Vec::new(),
             load: Vec::new(),
+            managed: true,
+            min_age: DEFAULT_MIN_AGE,
         }
     }
 }
@@ -160,6 +186,10 @@ pub struct TrustRule {
     pub keys: Vec<PublicKey>,
     /// How many of `keys` must have signed: 1 to the number of keys.
     pub minimum: u32,
+    /// Those of `keys` that must have signed, whoever else did.
+    pub all_of: Vec<PublicKey>,
+    /// Whether `plugin trust add` made it, and not the operator's file.
+    pub added: bool,
 }
 
 /// One entry of `plugins.load`.
@@ -177,10 +207,30 @@ pub struct Load {
     pub settings_json: String,
     /// What it may reach beyond its own memory, by interface; the plugin host reads it.
     pub grants: Map<String, Value>,
+    /// For a plugin of the layer `plugins.d`: the digests it was accepted by.
+    pub installed: Option<crate::plugins_layer::Installed>,
     /// The settings with templates in place of what variables expanded to.
     pub(crate) shown_settings: Value,
     /// The grants likewise.
     pub(crate) shown_grants: Value,
+}
+
+impl Load {
+    /// Digest of everything that was granted: decisions, settings and grants, with templates in place of
+    /// what variables expand to, so that no secret can be guessed from it.
+    pub fn grants_digest(&self) -> Digest {
+        let mut decisions = self.decisions.clone();
+        decisions.sort_unstable();
+        grants_digest(&decisions, &self.shown_settings, &self.shown_grants)
+    }
+}
+
+/// Digest of a grant. The decisions are sorted.
+pub fn grants_digest(decisions: &[String], settings: &Value, grants: &Value) -> Digest {
+    let whole = serde_json::json!({ "decisions": decisions, "settings": settings, "grants": grants });
+    // A value has no duplicate key and no broken text, so it always has a canonical form.
+    let text = toolgate_signing::canonical_json(&whole.to_string()).unwrap_or_default();
+    Digest::of_parts(&[b"toolgate grants v1\n", text.as_bytes()])
 }
 
 impl fmt::Debug for Load {

@@ -184,7 +184,7 @@ fn plugins() -> Value {
         "trust" => json!({
             "type": "array",
             "description": "Who may sign which plugins.",
-            "items": block(&keys::TRUST_RULE, "One rule: `keys` or `any_of`.", |key| match key {
+            "items": block(&keys::TRUST_RULE, "One rule: `keys` or `any_of`, and `all_of`.", |key| match key {
                 "plugins" => text("owner/name, or owner/*."),
                 "any_of" => block(&keys::ANY_OF, "At least `minimum` of `keys`.", |key| match key {
                     "minimum" => json!({ "type": "integer", "minimum": 1, "description": "Default: 1." }),
@@ -193,6 +193,8 @@ fn plugins() -> Value {
                 _ => key_list(),
             }),
         }),
+        "managed" => choice(&["on", "off"], "off: plugins.d below the data directory does not count."),
+        "min_age" => text("How old a release must be before an update takes it, as 3d. Default: 3d."),
         _ => json!({
             "type": "array",
             "description": "Further plugins.",

@@ -77,7 +77,7 @@ impl Gateway {
             server_identity: handle.server.identity(),
             definition: handle.tool.digest,
             arguments: Digest::of(canonical.as_bytes()),
-            plugin_set: self.plugins.set_digest(),
+            plugin_set: self.plugins().plugins.set_digest(),
         })
     }
 }

@@ -8,18 +8,25 @@
 //! Threat: the bytes come from disk and may be anything. Signature, name and digest are checked
 //! first; only then is the component looked at.
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+mod refusal;
+mod wanted;
 
-use toolgate_config::{AdapterUse, Bundle, Config, Load, TrustRule};
-use toolgate_plugins::{
-    Adapter, Admission, DecisionSet, LoadError, Plugin, PluginHost, PluginSet, Policy, Whose,
-};
-use toolgate_signing::{Kind, PublicKey, Threshold, VerifiedRelease, VerifyError, verify_release};
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use toolgate_config::denials::Denials;
+use toolgate_config::{AdapterUse, Bundle, Config, TrustRule};
+use toolgate_plugins::{Adapter, Admission, Plugin, PluginHost, PluginSet, Policy};
+use toolgate_signing::{Kind, PublicKey, Threshold, VerifiedRelease, verify_release};
 use toolgate_store::{AuditRow, Store};
 
 use crate::bundle;
+
+pub use refusal::Refusal;
+pub(crate) use wanted::admission;
+use wanted::{NotHad, each_wanted};
+pub use wanted::{Wanted, wanted};
 
 /// Name of the component in a plugin's directory.
 pub const COMPONENT_FILE: &str = "component.wasm";
@@ -28,77 +35,15 @@ pub const RELEASE_FILE: &str = "release.dsse.json";
 /// No component or release is read beyond this; the plugin host has its own, smaller bounds.
 pub const MAX_FILE: u64 = 64 * 1024 * 1024;
 
-/// Why a plugin is not in force.
-#[derive(Debug, thiserror::Error)]
-pub enum Refusal {
-    /// Its files cannot be read.
-    #[error("plugin {plugin}: {path} cannot be read: {source}")]
-    Unreadable {
-        /// The plugin as configured.
-        plugin: String,
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// The release or the component is not what was signed by a trusted key.
-    #[error("plugin {plugin} is refused before compilation: {source}")]
-    Unverified {
-        /// The plugin as configured.
-        plugin: String,
-        /// What did not match.
-        source: Box<VerifyError>,
-    },
-    /// It is signed, and it is another plugin or version than the configuration names.
-    #[error("plugin {plugin} is refused: the release is {found}, which is not what the configuration names")]
-    Mismatch {
-        /// The plugin as configured.
-        plugin: String,
-        /// Name and version that the release states.
-        found: String,
-    },
-    /// It is signed and does not fit the host or the grant.
-    #[error("{source}")]
-    Unloadable {
-        /// What did not fit.
-        source: Box<LoadError>,
-    },
-    /// Nothing of that name is in the bundle, and no directory was given.
-    #[error(
-        "plugin {plugin} is neither in the bundle nor in a directory of plugins.load; add {{ plugin: ./DIR }} there"
-    )]
-    Unknown {
-        /// The plugin as configured.
-        plugin: String,
-    },
-    /// The entry itself cannot be used.
-    #[error("plugin {plugin}: {reason}")]
-    Entry {
-        /// The plugin as configured.
-        plugin: String,
-        /// What is wrong with the entry.
-        reason: String,
-    },
-}
-
-impl Refusal {
-    /// Whether something is not what was signed or named (exit code 5), as opposed to an entry that
-    /// cannot be used.
-    pub fn is_integrity(&self) -> bool {
-        match self {
-            Self::Unverified { .. } | Self::Mismatch { .. } => true,
-            Self::Unloadable { source } => source.kind.whose() != Whose::OperatorDenied,
-            Self::Unreadable { .. } | Self::Unknown { .. } | Self::Entry { .. } => false,
-        }
-    }
-}
-
 /// The plugins in force.
+#[derive(Default)]
 pub struct Assembled {
     /// Policies, fallbacks, and the adapter of each server that has one.
     pub plugins: PluginSet,
     /// Servers whose adapter could not be loaded, with the reason: their calls are refused.
     pub without_adapter: HashMap<String, String>,
+    /// Plugins of this set whose being put aside is in the audit log already.
+    pub(crate) noted_aside: Mutex<HashSet<String>>,
 }
 
 /// The two files of a plugin.
@@ -129,7 +74,28 @@ impl PluginFiles {
         let refused = |source| Refusal::Unverified { plugin: self.plugin.clone(), source: Box::new(source) };
         let release = verify_release(&self.release, &|name: &str| threshold(trust, name)).map_err(refused)?;
         release.check_component(&self.component).map_err(refused)?;
+        if let Some(rule) = rule_for(trust, &release.release().name) {
+            release.require(&rule.all_of).map_err(refused)?;
+        }
         Ok(release)
+    }
+
+    /// Whether neither component nor release is denied.
+    pub fn check_denied(&self, data_dir: &Path, release: &VerifiedRelease) -> Result<(), Refusal> {
+        let plugin = release.release().name.clone();
+        let denials = Denials::read(data_dir).map_err(|error| Refusal::DenialsUnreadable {
+            plugin: plugin.clone(),
+            reason: error.to_string(),
+        })?;
+        match denials.of(&[release.component(), release.digest()]) {
+            Some(denial) => Err(Refusal::Denied {
+                plugin,
+                digest: denial.digest,
+                reason: denial.reason.clone(),
+                at: denial.at.clone(),
+            }),
+            None => Ok(()),
+        }
     }
 }
 
@@ -144,9 +110,17 @@ fn threshold(trust: &[TrustRule], name: &str) -> Option<Threshold> {
     if name.starts_with(bundle::PREFIX) {
         return Some(Threshold { keys: bundle::keys(), minimum: 1 });
     }
-    let rule = trust.iter().find(|rule| covers(&rule.plugins, name))?;
+    let rule = rule_for(trust, name)?;
     let keys: Vec<PublicKey> = rule.keys.clone();
     Some(Threshold { keys, minimum: rule.minimum })
+}
+
+/// The first rule that covers a name decides; those of `toolgate.yaml` come first.
+fn rule_for<'a>(trust: &'a [TrustRule], name: &str) -> Option<&'a TrustRule> {
+    if name.starts_with(bundle::PREFIX) {
+        return None;
+    }
+    trust.iter().find(|rule| covers(&rule.plugins, name))
 }
 
 /// `acme/*` covers everything of `acme`, and nothing of `acme-evil`.
@@ -159,78 +133,42 @@ fn covers(rule: &str, name: &str) -> bool {
 
 /// Loads everything that the configuration names.
 pub fn assemble(host: &Arc<PluginHost>, config: &Config, store: &Store) -> Result<Assembled, Refusal> {
-    let loader = Loader { host, config, store };
+    build(&Loader { host, config, store, running: false }, &mut |_, refusal| Err(refusal))
+}
+
+/// Loads everything anew for a gateway that runs. A policy that cannot be loaded does not stop it: it is
+/// blocked, and while it is, nothing passes. An adapter that cannot be loaded fails its server's calls.
+pub fn reassemble(host: &Arc<PluginHost>, config: &Config, store: &Store) -> Assembled {
+    let mut blocked = Vec::new();
+    let built = build(&Loader { host, config, store, running: true }, &mut |plugin, refusal| {
+        blocked.push((plugin.to_owned(), refusal.to_string()));
+        Ok(())
+    });
+    let mut assembled = built.unwrap_or_default();
+    for (plugin, reason) in blocked {
+        assembled.plugins.block(plugin, reason);
+    }
+    assembled
+}
+
+/// What became of a plugin that cannot be loaded: the end of it all, or a note.
+type OnRefusal<'a> = dyn FnMut(&str, Refusal) -> Result<(), Refusal> + 'a;
+
+fn build(loader: &Loader<'_>, on_refusal: &mut OnRefusal<'_>) -> Result<Assembled, Refusal> {
     let mut policies = Vec::new();
     let mut fallbacks = Vec::new();
-    for wanted in wanted(config)? {
-        // An adapter is loaded once for each server, with that server's settings.
-        if loader.noted(&wanted, loader.verified(&wanted))?.release().kind != Kind::Policy {
-            continue;
-        }
-        if let Plugin::Policy(policy) = loader.noted(&wanted, loader.load(&wanted))? {
-            if is_fallback(config, &policy) { fallbacks.push(policy) } else { policies.push(policy) }
+    for wanted in each_wanted(loader.config) {
+        let policy = wanted.and_then(|wanted| loader.policy(&wanted));
+        match policy {
+            Ok(None) => {}
+            Ok(Some(policy)) if is_fallback(loader.config, &policy) => fallbacks.push(policy),
+            Ok(Some(policy)) => policies.push(policy),
+            Err(not_had) => on_refusal(&not_had.0, not_had.1)?,
         }
     }
     let mut plugins = PluginSet::new(policies, fallbacks);
     let without_adapter = loader.set_adapters(&mut plugins);
-    Ok(Assembled { plugins, without_adapter })
-}
-
-/// One plugin that the configuration wants.
-#[derive(Debug, Clone)]
-pub struct Wanted {
-    /// Its bytes.
-    pub files: PluginFiles,
-    /// What it may do.
-    pub admission: Admission,
-    /// The name that the entry states, where it states one.
-    pub name: Option<String>,
-    /// The versions that the entry accepts.
-    pub version: Option<semver::VersionReq>,
-}
-
-/// Every plugin that the configuration wants, the bundle first. An entry of `plugins.load` with the
-/// name of a plugin of the bundle takes its place and keeps its position.
-pub fn wanted(config: &Config) -> Result<Vec<Wanted>, Refusal> {
-    let mut all: Vec<Wanted> = Vec::new();
-    if config.plugins.bundle == Bundle::Default {
-        all.extend(bundle::policies().into_iter().map(|files| Wanted {
-            name: Some(files.plugin.clone()),
-            // The bundle comes with Toolgate; its releases declare no more than each needs.
-            admission: Admission { decisions: DecisionSet::ALL, ..Admission::default() },
-            version: None,
-            files,
-        }));
-    }
-    for entry in &config.plugins.load {
-        let wanted = entry_wants(entry)?;
-        match all.iter_mut().find(|other| other.name.is_some() && other.name == wanted.name) {
-            Some(place) => *place = wanted,
-            None => all.push(wanted),
-        }
-    }
-    Ok(all)
-}
-
-fn entry_wants(entry: &Load) -> Result<Wanted, Refusal> {
-    let files = match &entry.dir {
-        Some(dir) => PluginFiles::read(dir)?,
-        None => {
-            bundle::find(&entry.plugin).ok_or_else(|| Refusal::Unknown { plugin: entry.plugin.clone() })?
-        }
-    };
-    let decisions = DecisionSet::parse(&entry.decisions)
-        .map_err(|error| Refusal::Entry { plugin: entry.plugin.clone(), reason: error.to_string() })?;
-    if let Some(label) = entry.grants.keys().next() {
-        let reason = format!("no plugin of this version can be granted `{label}`");
-        return Err(Refusal::Entry { plugin: entry.plugin.clone(), reason });
-    }
-    Ok(Wanted {
-        files,
-        admission: Admission { decisions, settings: entry.settings_json.clone() },
-        name: entry.dir.is_none().then(|| entry.plugin.clone()),
-        version: entry.version.clone(),
-    })
+    Ok(Assembled { plugins, without_adapter, noted_aside: Mutex::default() })
 }
 
 fn is_fallback(config: &Config, policy: &Policy) -> bool {
@@ -241,24 +179,30 @@ struct Loader<'a> {
     host: &'a Arc<PluginHost>,
     config: &'a Config,
     store: &'a Store,
+    /// Whether a gateway runs already, which must go on without what is refused.
+    running: bool,
 }
 
 impl Loader<'_> {
-    /// Signature, name and version; nothing of the component is parsed.
-    fn verified(&self, wanted: &Wanted) -> Result<VerifiedRelease, Refusal> {
-        let release = wanted.files.verify(&self.config.plugins.trust)?;
-        let stated = release.release();
-        let named = wanted.name.as_ref().is_none_or(|name| *name == stated.name);
-        let fits = wanted.version.as_ref().is_none_or(|range| range.matches(&stated.version));
-        if named && fits {
-            return Ok(release);
+    /// The policy that is wanted; none where the plugin is of another kind, and the reason with the name
+    /// where it is refused. An adapter is loaded once for each server, with that server's settings.
+    fn policy(&self, wanted: &Wanted) -> Result<Option<Policy>, NotHad> {
+        let named = |refusal| Box::new((wanted.files.plugin.clone(), refusal));
+        let verified = self.noted(wanted, wanted.verify(self.config));
+        match verified {
+            Ok(release) if release.release().kind != Kind::Policy => Ok(None),
+            // The calls of its server fail instead; see `set_adapters`.
+            Err(_) if self.running && wanted.is_no_policy() => Ok(None),
+            Err(refusal) => Err(named(refusal)),
+            Ok(_) => match self.noted(wanted, self.load(wanted)).map_err(named)? {
+                Plugin::Policy(policy) => Ok(Some(policy)),
+                Plugin::Adapter(_) | Plugin::Installer(_) => Ok(None),
+            },
         }
-        let found = format!("{} {}", stated.name, stated.version);
-        Err(Refusal::Mismatch { plugin: wanted.files.plugin.clone(), found })
     }
 
     fn load(&self, wanted: &Wanted) -> Result<Plugin, Refusal> {
-        let release = self.verified(wanted)?;
+        let release = wanted.verify(self.config)?;
         let plugin = self
             .host
             .load(&wanted.files.component, &release, &wanted.admission)
@@ -300,6 +244,7 @@ impl Loader<'_> {
             admission: Admission { settings: used.settings_json.clone(), ..Admission::default() },
             name: Some(used.plugin.clone()),
             version: None,
+            installed: None,
         };
         match self.noted(&wanted, self.load(&wanted))? {
             Plugin::Adapter(adapter) => Ok(adapter),

@@ -170,6 +170,11 @@ impl Path<'_> {
             Ok(arguments) => Ok(arguments),
             Err(reason) => {
                 let by = self.handle.server.adapter.as_ref().map(|used| used.plugin.as_str());
+                if let Ok(Some(adapter)) = self.gateway.adapter_of(&self.handle.server)
+                    && adapter.is_put_aside()
+                {
+                    self.gateway.note_aside(adapter.name());
+                }
                 self.gateway.note_refusal(AuditRow::denied(&self.call, "adapter", by, &reason)).await;
                 Err(self.refuse(ErrorCode::Adapter, &reason))
             }
@@ -191,7 +196,7 @@ impl Path<'_> {
         }
     }
 
-    fn adapter(&self) -> Result<Option<&Adapter>, Stop> {
+    fn adapter(&self) -> Result<Option<Arc<Adapter>>, Stop> {
         self.gateway
             .adapter_of(&self.handle.server)
             .map_err(|error| self.refuse(ErrorCode::Adapter, &error.to_string()))
@@ -212,7 +217,7 @@ impl Path<'_> {
     async fn judge(&self, arguments: &Document) -> Result<(), Stop> {
         let facts = self.facts(Some(arguments.clone()));
         let binding = self.gateway.binding(self.caller, &self.handle.server.name);
-        let verdict = decide::decide(&self.gateway.plugins, &binding, Hook::Call, &facts);
+        let verdict = decide::decide(&self.gateway.plugins().plugins, &binding, Hook::Call, &facts);
         match verdict.ruling {
             Ruling::Allow => Ok(()),
             Ruling::Deny => Err(self.denied(&verdict).await),
@@ -349,7 +354,8 @@ impl Path<'_> {
 
     async fn judged_result(&self, result: &RawValue) -> Result<Option<Box<RawValue>>, Stop> {
         let adapter = self.adapter()?;
-        let plugins = &self.gateway.plugins;
+        let in_force = self.gateway.plugins();
+        let plugins = &in_force.plugins;
         if adapter.is_none() && !plugins.policies().iter().any(|policy| policy.has(Hook::Result)) {
             return Ok(None);
         }

@@ -159,7 +159,7 @@ impl Gateway {
             })
             .collect();
         let binding = self.binding(caller, &server.name);
-        let verdicts = decide::decide_list(&self.plugins, &binding, &facts);
+        let verdicts = decide::decide_list(&self.plugins().plugins, &binding, &facts);
         let adapted = self.adapted_definitions(server, &facts);
         let mut shown = Vec::with_capacity(offered.len());
         for ((tool, verdict), change) in offered.iter().zip(verdicts).zip(adapted) {

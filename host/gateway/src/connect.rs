@@ -169,7 +169,7 @@ impl Gateway {
     pub(crate) fn decide_connect(&self, caller: &Caller, server: &Server) -> Verdict {
         let facts = facts::shared(facts::of_server(self, caller, server));
         let binding = self.binding(caller, &server.name);
-        decide::decide(&self.plugins, &binding, toolgate_plugins::Hook::Connect, &facts)
+        decide::decide(&self.plugins().plugins, &binding, toolgate_plugins::Hook::Connect, &facts)
     }
 
     /// Lists the tools, compares them with what is approved and pins them where first use may.

@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use toolgate_plugins::{Decision, Facts, Hook, PluginSet, Policy, Redaction};
+use toolgate_plugins::{Blocked, Decision, Facts, Hook, PluginSet, Policy, Redaction};
 use toolgate_signing::Digest;
 
 /// What the host made of all decisions.
@@ -95,6 +95,9 @@ pub fn decide(policies: &PluginSet, binding: &Binding, hook: Hook, facts: &Arc<F
     if !binding.holds() {
         return not_bound(facts);
     }
+    if let Some(blocked) = policies.blocked().first() {
+        return missing(blocked);
+    }
     let ask = |policy: &Policy, fallback: bool| PolicyDecision {
         plugin: policy.name().to_owned(),
         digest: policy.digest(),
@@ -119,6 +122,9 @@ pub fn decide(policies: &PluginSet, binding: &Binding, hook: Hook, facts: &Arc<F
 pub fn decide_list(policies: &PluginSet, binding: &Binding, facts: &[Arc<Facts>]) -> Vec<Verdict> {
     if !binding.holds() {
         return facts.iter().map(not_bound).collect();
+    }
+    if let Some(blocked) = policies.blocked().first() {
+        return facts.iter().map(|_| missing(blocked)).collect();
     }
     let mut decisions: Vec<Vec<PolicyDecision>> = facts.iter().map(|_| Vec::new()).collect();
     for policy in policies.policies().iter().filter(|policy| policy.has(Hook::List)) {
@@ -163,6 +169,14 @@ fn not_bound(facts: &Arc<Facts>) -> Verdict {
     Verdict::refused(format!(
         "persona '{}' has no server '{}'. Add it under personas.{}.servers in toolgate.yaml.",
         facts.persona, facts.server, facts.persona
+    ))
+}
+
+/// A policy that belongs here is not in force, and nobody knows what it would have denied.
+fn missing(blocked: &Blocked) -> Verdict {
+    Verdict::refused(format!(
+        "the policy {} is not in force, and nothing passes without it: {}",
+        blocked.plugin, blocked.reason
     ))
 }
 

@@ -81,9 +81,9 @@ impl Gateway {
         };
         let binding = self.binding(caller, &handle.server.name);
         let facts = about(arguments);
-        let call = decide::decide(&self.plugins, &binding, Hook::Call, &facts);
+        let call = decide::decide(&self.plugins().plugins, &binding, Hook::Call, &facts);
         let listed = about(handle.tool.definition.text());
-        let list = decide::decide_list(&self.plugins, &binding, &[listed]);
+        let list = decide::decide_list(&self.plugins().plugins, &binding, &[listed]);
         Ok(Explanation {
             server: handle.server.name.clone(),
             tool: handle.tool.name.clone(),

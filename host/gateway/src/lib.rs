@@ -21,23 +21,26 @@ mod connect;
 pub mod decide;
 mod explain;
 mod facts;
+pub mod install;
 mod links;
 mod notes;
 mod pin;
 mod redact;
+pub mod reload;
 mod reply;
 mod spec;
 mod status;
 mod supervise;
 mod surface;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use tokio::sync::broadcast;
 use toolgate_config::{Config, Server};
-use toolgate_plugins::{Adapter, PluginSet};
+use toolgate_plugins::Adapter;
 use toolgate_store::Store;
 use toolgate_wire::envelope::Era;
 
@@ -52,6 +55,7 @@ pub use status::{ServerState, ServerStatus, ToolStatus};
 pub use surface::{Surface, Tool};
 pub use toolgate_upstream::Progress;
 
+use crate::assemble::Assembled;
 use crate::decide::Binding;
 
 /// How many changes a slow client may miss before it is told only that something changed.
@@ -87,8 +91,8 @@ pub struct Gateway {
     /// Digest of each server's identity as text, made once: every request's facts carry it.
     identities: BTreeMap<String, String>,
     store: Arc<Store>,
-    plugins: PluginSet,
-    without_adapter: HashMap<String, String>,
+    /// Replaced whole when plugins are installed, updated, removed or denied.
+    plugins: ArcSwap<Assembled>,
     child_program: PathBuf,
     links: links::Links,
     changes: broadcast::Sender<Change>,
@@ -118,8 +122,7 @@ impl Gateway {
             identities,
             config: parts.config,
             store: parts.store,
-            plugins: parts.plugins.plugins,
-            without_adapter: parts.plugins.without_adapter,
+            plugins: ArcSwap::from_pointee(parts.plugins),
             child_program: parts.child_program,
             links: links::Links::default(),
             changes: broadcast::channel(CHANGE_QUEUE).0,
@@ -171,12 +174,18 @@ impl Gateway {
         Binding::of(bound, server, caller.server_only.as_deref())
     }
 
-    fn adapter_of(&self, server: &Server) -> Result<Option<&Adapter>, AdapterMissing> {
+    /// The plugins in force at this moment.
+    fn plugins(&self) -> Arc<Assembled> {
+        self.plugins.load_full()
+    }
+
+    fn adapter_of(&self, server: &Server) -> Result<Option<Arc<Adapter>>, AdapterMissing> {
         if server.adapter.is_none() {
             return Ok(None);
         }
-        self.plugins.adapter(&server.name).map(|adapter| Some(adapter.as_ref())).ok_or_else(|| {
-            let reason = self.without_adapter.get(&server.name).cloned();
+        let plugins = self.plugins();
+        plugins.plugins.adapter(&server.name).map(|adapter| Some(Arc::clone(adapter))).ok_or_else(|| {
+            let reason = plugins.without_adapter.get(&server.name).cloned();
             AdapterMissing {
                 server: server.name.clone(),
                 reason: reason.unwrap_or_else(|| "it was never loaded, a fault of Toolgate".to_owned()),

@@ -1,7 +1,7 @@
 //! What the gateway writes into the audit log, and the marks of one call that every row of it carries.
 
 use toolgate_config::Server;
-use toolgate_plugins::{Decision, PinState};
+use toolgate_plugins::{Decision, FaultKind, PinState};
 use toolgate_store::{Actor, AuditRow, CallFacts, Event};
 use toolgate_upstream::Connection;
 use toolgate_wire::Id;
@@ -46,6 +46,16 @@ fn actor(caller: &Caller) -> Actor {
 }
 
 impl Gateway {
+    /// That a plugin was put aside is one row for each set it is put aside in, not one for each call.
+    pub(crate) fn note_aside(&self, plugin: &str) {
+        let in_force = self.plugins();
+        // A poisoned lock only costs a second row.
+        let mut noted = in_force.noted_aside.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if noted.insert(plugin.to_owned()) {
+            self.store.append_detached(AuditRow::new(Event::PluginPutAside).with("plugin", plugin));
+        }
+    }
+
     /// Awaited: a refusal that the caller hears of is in the log, whatever happens next. That it
     /// cannot be written does not turn it into a permission; the log says so by itself.
     pub(crate) async fn note_denial(&self, call: &CallFacts, verdict: &Verdict) {
@@ -53,6 +63,9 @@ impl Gateway {
             if let Decision::Deny { fault: Some(fault), .. } = &said.decision {
                 let row = AuditRow::plugin_trap(&said.plugin, &fault.to_string(), Some(call));
                 self.store.append_detached(row);
+                if fault.kind == FaultKind::PutAside {
+                    self.note_aside(&said.plugin);
+                }
             }
         }
         let rule = if verdict.decisions.is_empty() { "binding" } else { "policy" };

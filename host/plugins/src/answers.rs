@@ -59,8 +59,11 @@ pub(crate) fn decision(
 
 /// A denial that is the consequence of a fault.
 pub(crate) fn denial(fault: Fault) -> Decision {
-    let reason =
-        format!("the policy {} failed ({}), and a policy that fails denies", fault.plugin, fault.kind.code());
+    let reason = if fault.kind == FaultKind::PutAside {
+        format!("the policy {} denies all that it guards: {}", fault.plugin, fault.detail)
+    } else {
+        format!("the policy {} failed ({}), and a policy that fails denies", fault.plugin, fault.kind.code())
+    };
     Decision::Deny { reason, fault: Some(fault) }
 }
 

@@ -46,6 +46,7 @@ mod json;
 mod limits;
 mod manifest;
 mod policy;
+mod powers;
 mod set;
 mod state;
 mod strikes;
@@ -71,5 +72,6 @@ pub use installer::{
 };
 pub use manifest::{Manifest, ManifestError, SOURCES_LIMIT};
 pub use policy::Policy;
-pub use set::PluginSet;
+pub use powers::{Power, powers, widening};
+pub use set::{Blocked, PluginSet};
 pub use strikes::MAX_STRIKES;

@@ -17,13 +17,29 @@ pub struct PluginSet {
     policies: Vec<Arc<Policy>>,
     fallbacks: Vec<Arc<Policy>>,
     adapters: BTreeMap<String, Arc<Adapter>>,
+    blocked: Vec<Blocked>,
+}
+
+/// A plugin that belongs into the set and is not in force. What it would have denied cannot be known,
+/// so while one is here nothing passes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blocked {
+    /// The plugin, as configured.
+    pub plugin: String,
+    /// Why it is not in force, and what to do.
+    pub reason: String,
 }
 
 impl PluginSet {
     /// A set of policies and fallbacks in order, without adapters.
     pub fn new(policies: Vec<Policy>, fallbacks: Vec<Policy>) -> Self {
         let shared = |list: Vec<Policy>| list.into_iter().map(Arc::new).collect();
-        Self { policies: shared(policies), fallbacks: shared(fallbacks), adapters: BTreeMap::new() }
+        Self {
+            policies: shared(policies),
+            fallbacks: shared(fallbacks),
+            adapters: BTreeMap::new(),
+            blocked: Vec::new(),
+        }
     }
 
     /// Adds a policy after those that are there.
@@ -43,6 +59,39 @@ impl PluginSet {
         adapter: impl Into<Arc<Adapter>>,
     ) -> Option<Arc<Adapter>> {
         self.adapters.insert(server.into(), adapter.into())
+    }
+
+    /// Notes a policy that belongs here and is not in force: from then on nothing passes.
+    pub fn block(&mut self, plugin: impl Into<String>, reason: impl Into<String>) {
+        self.blocked.push(Blocked { plugin: plugin.into(), reason: reason.into() });
+    }
+
+    /// The policies that are missing; while there is one, nothing passes.
+    pub fn blocked(&self) -> &[Blocked] {
+        &self.blocked
+    }
+
+    /// Keeps what `old` has loaded of the same identity, with its warm instances and its failures in a
+    /// row: a change of one plugin gives no other a new try. Those of `retried` are taken new.
+    #[must_use]
+    pub fn keeping(mut self, old: &Self, retried: &[String]) -> Self {
+        let again = |name: &str| retried.iter().any(|retried| retried == name);
+        for (mine, theirs) in [(&mut self.policies, &old.policies), (&mut self.fallbacks, &old.fallbacks)] {
+            for policy in mine.iter_mut().filter(|policy| !again(policy.name())) {
+                if let Some(kept) = theirs.iter().find(|kept| kept.identity() == policy.identity()) {
+                    *policy = Arc::clone(kept);
+                }
+            }
+        }
+        for (server, adapter) in &mut self.adapters {
+            if let Some(kept) = old.adapters.get(server)
+                && kept.identity() == adapter.identity()
+                && !again(adapter.name())
+            {
+                *adapter = Arc::clone(kept);
+            }
+        }
+        self
     }
 
     /// The policies, in order.
@@ -81,6 +130,10 @@ impl PluginSet {
         for policy in &self.fallbacks {
             add("fallback", policy.identity());
         }
+        for blocked in &self.blocked {
+            text.extend(["blocked ", &Digest::of(blocked.plugin.as_bytes()).hex(), "\n"]);
+        }
+        let mut add = |role: &str, identity: &Identity| text.push_str(&identity.line(role));
         for (server, adapter) in &self.adapters {
             add(&format!("adapter {server}"), adapter.identity());
         }
@@ -97,6 +150,7 @@ impl fmt::Debug for PluginSet {
                 "adapters",
                 &self.adapters.iter().map(|(server, adapter)| (server, adapter.name())).collect::<Vec<_>>(),
             )
+            .field("blocked", &self.blocked)
             .finish()
     }
 }

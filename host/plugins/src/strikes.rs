@@ -54,7 +54,8 @@ impl Strikes {
             whose: Whose::PluginMisbehaved,
             kind: FaultKind::PutAside,
             detail: format!(
-                "it failed {MAX_STRIKES} times in a row and was put aside; load it again, or another release"
+                "it failed {MAX_STRIKES} times in a row and was put aside; the operator gives it another try with \
+                 `toolgate plugin retry {plugin}`, or installs another release"
             ),
         }
     }

@@ -110,6 +110,14 @@ pub enum VerifyError {
         /// How many there must be.
         minimum: u32,
     },
+    /// A key that must have signed did not, whoever else has.
+    #[error("{} is not signed by {}, which must have signed it", shown(name), key.as_str())]
+    Required {
+        /// The plugin.
+        name: String,
+        /// The key whose signature is missing.
+        key: KeyId,
+    },
     /// The statement or its predicate is of another type or version.
     #[error("the {field} of the statement is {}, not `{expected}`", shown(found))]
     StatementType {
@@ -178,6 +186,7 @@ impl VerifyError {
             Self::NoRule { .. } => "no-rule",
             Self::Rule { .. } => "rule",
             Self::Signature { .. } => "signature",
+            Self::Required { .. } => "required",
             Self::StatementType { .. } => "statement-type",
             Self::Subjects { .. } => "subjects",
             Self::SubjectDigest => "subject-digest",
@@ -240,6 +249,14 @@ impl VerifiedRelease {
     /// The digest of the envelope's bytes: what a lock and an index call the release.
     pub const fn digest(&self) -> Digest {
         self.digest
+    }
+
+    /// Whether each of these keys is among those that signed: the part of a rule that is no number.
+    pub fn require(&self, keys: &[PublicKey]) -> Result<(), VerifyError> {
+        match keys.iter().map(PublicKey::id).find(|id| !self.signers.contains(id)) {
+            Some(key) => Err(VerifyError::Required { name: self.release.name.clone(), key }),
+            None => Ok(()),
+        }
     }
 
     /// Whether these are the bytes that were signed.

@@ -12,6 +12,7 @@ mod hostile;
 mod http;
 mod integrity;
 mod keys;
+mod life;
 mod limits;
 mod misbehaving;
 mod operator;

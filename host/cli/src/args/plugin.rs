@@ -2,7 +2,9 @@
 
 use clap::{Args, Subcommand};
 
-use super::{Json, PluginSign};
+use super::{
+    Json, PluginDeny, PluginInstall, PluginRemove, PluginRetry, PluginSign, PluginTrust, PluginUpdate,
+};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Plugin {
@@ -14,6 +16,19 @@ pub(crate) enum Plugin {
     Verify(PluginRef),
     /// Sign a release of a component: what it says is read from plugin.toml and from the binary.
     Sign(PluginSign),
+    /// Install a signed plugin: shows what it may do, asks, compiles it, and puts it in force.
+    Install(PluginInstall),
+    /// Take newer releases of installed plugins; asks where one may do more than before.
+    Update(PluginUpdate),
+    /// Remove an installed plugin.
+    Remove(PluginRemove),
+    /// Deny a component or release by its digest, at once and without any network; or list what is denied.
+    Deny(PluginDeny),
+    /// Let a running gateway load a plugin again that failed too often and was put aside.
+    Retry(PluginRetry),
+    /// Who may sign plugins: add, list, remove.
+    #[command(subcommand)]
+    Trust(PluginTrust),
 }
 
 #[derive(Debug, Args)]

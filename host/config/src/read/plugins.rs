@@ -1,11 +1,14 @@
 //! `plugins`: the bundle, the fallback, who may sign and what is loaded.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value as Json};
 use toolgate_signing::PublicKey;
 
 use crate::commandline::resolve;
 use crate::model::{Bundle, Load, Plugins, TrustRule};
 
+use super::sections::read_switch;
 use super::{Item, Reader, keys};
 
 /// The decisions a grant can name. `abstain` needs none.
@@ -32,6 +35,12 @@ pub(crate) fn read_plugins(reader: &mut Reader<'_>, item: Item) -> Plugins {
     }
     if let Some(item) = fields.take("load") {
         plugins.load = reader.list(item).into_iter().filter_map(|entry| read_load(reader, entry)).collect();
+    }
+    if let Some(item) = fields.take("managed") {
+        plugins.managed = read_switch(reader, &item).unwrap_or(true);
+    }
+    if let Some(item) = fields.take("min_age") {
+        plugins.min_age = reader.duration(&item, Duration::ZERO).unwrap_or(plugins.min_age);
     }
     plugins
 }
@@ -72,19 +81,31 @@ fn read_rule(reader: &mut Reader<'_>, item: Item) -> Option<TrustRule> {
         reader.wrong(&whole, "`plugins` is missing", "say which plugins these keys may sign");
         None
     };
-    let (keys, minimum) = match (fields.take("any_of"), fields.take("keys")) {
+    let all_of = match fields.take("all_of") {
+        Some(list) => read_keys(reader, list),
+        None => Vec::new(),
+    };
+    let (mut keys, minimum) = match (fields.take("any_of"), fields.take("keys")) {
         (Some(any_of), None) => read_any_of(reader, any_of)?,
         (None, Some(list)) => {
             let keys = read_keys(reader, list);
             let all = u32::try_from(keys.len()).unwrap_or(u32::MAX);
             (keys, all.min(1))
         }
+        (None, None) if !all_of.is_empty() => (Vec::new(), 0),
         _ => {
-            reader.wrong(&whole, "a rule has either `keys` or `any_of`", "write keys: [\"ed25519:…\"]");
+            reader.wrong(&whole, "a rule has `keys`, `any_of` or `all_of`", "write keys: [\"ed25519:…\"]");
             return None;
         }
     };
-    Some(TrustRule { plugins: plugins?, keys, minimum })
+    if all_of.iter().any(|key| keys.contains(key)) {
+        reader.wrong(&whole, "a key stands in `all_of` and in the other list", "keep it in one of them");
+        return None;
+    }
+    // All of the one list and so many of the other are together so many of both.
+    let minimum = minimum.saturating_add(u32::try_from(all_of.len()).unwrap_or(u32::MAX));
+    keys.extend(&all_of);
+    Some(TrustRule { plugins: plugins?, keys, minimum, all_of, added: false })
 }
 
 /// `owner/name` or `owner/*`.
@@ -168,7 +189,17 @@ fn read_load(reader: &mut Reader<'_>, item: Item) -> Option<Load> {
         _ => Map::new(),
     };
     let settings_json = settings.to_string();
-    Some(Load { plugin, dir, version, decisions, settings_json, grants, shown_settings, shown_grants })
+    Some(Load {
+        plugin,
+        dir,
+        version,
+        decisions,
+        settings_json,
+        grants,
+        installed: None,
+        shown_settings,
+        shown_grants,
+    })
 }
 
 type Reference = (String, Option<semver::VersionReq>, Option<std::path::PathBuf>);

@@ -82,7 +82,7 @@ pub(crate) fn read_top(reader: &mut Reader<'_>, node: Node) -> Top {
 }
 
 /// `on` and `off`, which are text in YAML 1.2, and the booleans people write for them.
-fn read_switch(reader: &mut Reader<'_>, item: &Item) -> Option<bool> {
+pub(super) fn read_switch(reader: &mut Reader<'_>, item: &Item) -> Option<bool> {
     if let Value::Bool(flag) = item.node.value {
         return Some(flag);
     }

@@ -52,13 +52,29 @@ pub enum Event {
     OperatorProofSet,
     /// Somebody asked for what only the operator may do and did not prove it.
     OperatorProofRefused,
+    /// A plugin was installed or updated; says by whom it was accepted.
+    PluginInstalled,
+    /// An installed plugin was removed.
+    PluginRemoved,
+    /// A digest of a plugin was denied.
+    PluginDenied,
+    /// A denied digest may run again.
+    PluginDenialLifted,
+    /// A rule about who may sign plugins was added.
+    PluginTrustAdded,
+    /// A rule about who may sign plugins was taken back.
+    PluginTrustRemoved,
+    /// The plugins in force changed under a running gateway.
+    PluginsChanged,
+    /// A plugin failed too often in a row and was put aside.
+    PluginPutAside,
     /// Rows that nobody waited for could not be written; says how many.
     AuditGap,
 }
 
 impl Event {
     /// Every kind, in the order of declaration.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 31] = [
         Self::McpCalled,
         Self::McpCompleted,
         Self::McpFailed,
@@ -81,6 +97,14 @@ impl Event {
         Self::ConfigTrusted,
         Self::OperatorProofSet,
         Self::OperatorProofRefused,
+        Self::PluginInstalled,
+        Self::PluginRemoved,
+        Self::PluginDenied,
+        Self::PluginDenialLifted,
+        Self::PluginTrustAdded,
+        Self::PluginTrustRemoved,
+        Self::PluginsChanged,
+        Self::PluginPutAside,
         Self::AuditGap,
     ];
 
@@ -109,6 +133,14 @@ impl Event {
             Self::ConfigTrusted => "config_trusted",
             Self::OperatorProofSet => "operator_proof_set",
             Self::OperatorProofRefused => "operator_proof_refused",
+            Self::PluginInstalled => "plugin_installed",
+            Self::PluginRemoved => "plugin_removed",
+            Self::PluginDenied => "plugin_denied",
+            Self::PluginDenialLifted => "plugin_denial_lifted",
+            Self::PluginTrustAdded => "plugin_trust_added",
+            Self::PluginTrustRemoved => "plugin_trust_removed",
+            Self::PluginsChanged => "plugins_changed",
+            Self::PluginPutAside => "plugin_put_aside",
             Self::AuditGap => "audit_gap",
         }
     }
@@ -124,8 +156,12 @@ impl Event {
             Self::McpToolsListed | Self::McpToolListChanged => "tool.list",
             Self::ApprovalRequest => "approval.request",
             Self::ApprovalTimeout => "approval.timeout",
-            Self::PluginLoaded | Self::PluginRefused => "plugin.load",
-            Self::PluginTrap => "plugin.run",
+            Self::PluginLoaded | Self::PluginRefused | Self::PluginsChanged => "plugin.load",
+            Self::PluginTrap | Self::PluginPutAside => "plugin.run",
+            Self::PluginInstalled => "plugin.install",
+            Self::PluginRemoved => "plugin.remove",
+            Self::PluginDenied | Self::PluginDenialLifted => "plugin.deny",
+            Self::PluginTrustAdded | Self::PluginTrustRemoved => "plugin.trust",
             Self::ToolPinMismatch => "tool.pin",
             Self::ServerPinned => "server.pin",
             Self::McpServerInstalled => "server.install",

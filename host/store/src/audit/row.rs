@@ -195,6 +195,14 @@ impl AuditRow {
         Self::new(Event::PluginRefused).with("plugin", plugin).with("reason", reason)
     }
 
+    /// `plugins_changed`, with the digests of both sets and what got another try.
+    pub fn plugins_changed(before: &Digest, after: &Digest, retried: &[String]) -> Self {
+        Self::new(Event::PluginsChanged)
+            .with("before", before.to_string())
+            .with("after", after.to_string())
+            .with("retried", retried.join(" "))
+    }
+
     /// `plugin_trap`, tied to the call it happened in where there was one.
     pub fn plugin_trap(plugin: &str, fault: &str, call: Option<&CallFacts>) -> Self {
         let row = match call {

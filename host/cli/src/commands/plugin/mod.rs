@@ -1,8 +1,12 @@
 //! `toolgate plugin …`: one module for each verb; here is what several of them share.
 
+mod deny;
+mod fetch;
 mod inspect;
+mod install;
 mod list;
 mod sign;
+mod trust;
 mod verify;
 
 use std::path::Path;
@@ -19,7 +23,7 @@ use crate::context;
 use crate::exit::{Code, Failure};
 
 /// Runs one verb.
-pub(crate) fn run(explicit: Option<&Path>, command: &Plugin) -> Result<(), Failure> {
+pub(crate) async fn run(explicit: Option<&Path>, command: &Plugin) -> Result<(), Failure> {
     // Signing is the author's, who may have no configuration.
     if let Plugin::Sign(args) = command {
         return sign::run(args);
@@ -30,6 +34,12 @@ pub(crate) fn run(explicit: Option<&Path>, command: &Plugin) -> Result<(), Failu
         Plugin::Inspect(args) => inspect::inspect(&config, &args.plugin, args.json),
         Plugin::Verify(args) => verify::verify(&config, &args.plugin, args.json),
         Plugin::Sign(args) => sign::run(args),
+        Plugin::Install(args) => install::install(&config, args).await,
+        Plugin::Update(args) => install::update(&config, args).await,
+        Plugin::Remove(args) => install::remove(&config, args),
+        Plugin::Deny(args) => deny::deny(&config, args),
+        Plugin::Retry(args) => deny::retry(&config, args),
+        Plugin::Trust(command) => trust::run(&config, command),
     }
 }
 
@@ -65,6 +75,7 @@ fn files(config: &Config, plugin: &str) -> Result<PluginFiles, Failure> {
 /// that only misses the settings of a server is what was signed.
 fn checked(config: &Config, files: &PluginFiles, admission: &Admission) -> Result<VerifiedRelease, Refusal> {
     let release = files.verify(&config.plugins.trust)?;
+    files.check_denied(&config.data_dir, &release)?;
     let host = context::plugin_host(config)
         .map_err(|error| Refusal::Entry { plugin: files.plugin.clone(), reason: error.message })?;
     match host.load(&files.component, &release, admission) {

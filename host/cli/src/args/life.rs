@@ -1,0 +1,125 @@
+//! The verbs of `toolgate plugin` that change what is in force and who may sign.
+
+use clap::{Args, Subcommand};
+
+use super::Json;
+
+#[derive(Debug, Args)]
+pub(crate) struct PluginInstall {
+    /// Where the plugin is: ./DIR with component.wasm and release.dsse.json, or the https://… URL of a
+    /// release.dsse.json with component.wasm beside it.
+    pub(crate) reference: String,
+    /// Which of its decisions count; by default all it declares but allow.
+    #[arg(long, value_name = "DECISION", value_delimiter = ',')]
+    pub(crate) decisions: Option<Vec<String>>,
+    /// Its settings, a JSON object.
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    pub(crate) settings: String,
+    /// What it may reach, a JSON object by capability and label.
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    pub(crate) grants: String,
+    /// What happens when a newer release is found: ask, or auto for one that may do no more.
+    #[arg(long, value_name = "MODE", default_value = "ask", value_parser = ["ask", "auto"])]
+    pub(crate) update: String,
+    /// Install it although a release with a higher sequence was installed before.
+    #[arg(long)]
+    pub(crate) allow_older: bool,
+    /// Do not ask. It stands in for the question, not for the proof that you are the operator.
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools)] // each is a switch of its own
+pub(crate) struct PluginUpdate {
+    /// The plugin; all that are installed by default.
+    pub(crate) name: Option<String>,
+    /// Take the release from here instead of where it was installed from.
+    #[arg(long, value_name = "REFERENCE", requires = "name")]
+    pub(crate) from: Option<String>,
+    /// Take it however young it is (see `plugins.min_age`).
+    #[arg(long)]
+    pub(crate) any_age: bool,
+    /// Take it although its sequence is lower than the installed one's.
+    #[arg(long, requires = "name")]
+    pub(crate) allow_older: bool,
+    /// Do not ask. It stands in for the question, not for the proof that you are the operator.
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PluginRemove {
+    /// The plugin.
+    pub(crate) name: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PluginDeny {
+    /// The digest of a component or of a release, as sha256:…; none lists what is denied.
+    pub(crate) digest: Option<String>,
+    /// Why; whoever meets the refusal reads it.
+    #[arg(long, value_name = "TEXT", conflicts_with = "lift")]
+    pub(crate) reason: Option<String>,
+    /// Let the digest run again.
+    #[arg(long, requires = "digest")]
+    pub(crate) lift: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PluginRetry {
+    /// The plugin that was put aside.
+    pub(crate) name: String,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PluginTrust {
+    /// Let keys sign plugins: shows fingerprint and words to compare before it asks.
+    Add(TrustAdd),
+    /// List who may sign what, and which file says so.
+    List(Json),
+    /// Take a rule back that `trust add` made.
+    Remove(TrustRemove),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrustAdd {
+    /// The plugins: owner/name, or owner/* for all of that owner.
+    pub(crate) plugins: String,
+    /// A key that may sign them, ed25519:… or a file that holds it; may be repeated.
+    #[arg(required = true, num_args = 1..)]
+    pub(crate) keys: Vec<String>,
+    /// How many of the keys must have signed.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub(crate) minimum: u32,
+    /// A key that must have signed besides; may be repeated.
+    #[arg(long = "all-of", value_name = "KEY")]
+    pub(crate) all_of: Vec<String>,
+    /// The fingerprint that the author told you, which the key must have; for scripts, instead of comparing by eye.
+    #[arg(long, value_name = "HEX")]
+    pub(crate) fingerprint: Vec<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrustRemove {
+    /// The plugins, as in `plugin trust list`.
+    pub(crate) plugins: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,132 @@
+//! What the configuration wants: the bundle, then `plugins.load`, then what is installed.
+
+use toolgate_config::plugins_layer::Installed;
+use toolgate_config::{Bundle, Config, Load};
+use toolgate_plugins::{Admission, DecisionSet};
+use toolgate_signing::{Kind, VerifiedRelease};
+
+use super::{PluginFiles, Refusal};
+use crate::bundle;
+
+/// One plugin that the configuration wants.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// Its bytes.
+    pub files: PluginFiles,
+    /// What it may do.
+    pub admission: Admission,
+    /// The name that the entry states, where it states one.
+    pub name: Option<String>,
+    /// The versions that the entry accepts.
+    pub version: Option<semver::VersionReq>,
+    /// For an installed plugin: what was accepted.
+    pub installed: Option<Installed>,
+}
+
+impl Wanted {
+    /// Whether it was accepted as something that judges nothing.
+    pub(super) fn is_no_policy(&self) -> bool {
+        self.installed.as_ref().is_some_and(|installed| installed.kind != Kind::Policy.as_str())
+    }
+
+    /// Everything but loading: signature, name, version, denials, and that an installed plugin is the one
+    /// that was accepted. Nothing of the component is parsed.
+    pub fn verify(&self, config: &Config) -> Result<VerifiedRelease, Refusal> {
+        let release = self.files.verify(&config.plugins.trust)?;
+        let stated = release.release();
+        let named = self.name.as_ref().is_none_or(|name| *name == stated.name);
+        let fits = self.version.as_ref().is_none_or(|range| range.matches(&stated.version));
+        if !(named && fits) {
+            let found = format!("{} {}", stated.name, stated.version);
+            return Err(Refusal::Mismatch { plugin: self.files.plugin.clone(), found });
+        }
+        self.files.check_denied(&config.data_dir, &release)?;
+        if let Some(installed) = &self.installed {
+            let pairs = [
+                ("release", installed.release, release.digest()),
+                ("component", installed.component, release.component()),
+            ];
+            if let Some((what, accepted, found)) = pairs.into_iter().find(|(_, one, other)| one != other) {
+                return Err(Refusal::NotAsAccepted { plugin: stated.name.clone(), what, accepted, found });
+            }
+        }
+        Ok(release)
+    }
+}
+
+/// Every plugin that the configuration wants, the bundle first. An entry of `plugins.load` with the
+/// name of a plugin of the bundle takes its place and keeps its position.
+pub fn wanted(config: &Config) -> Result<Vec<Wanted>, Refusal> {
+    each_wanted(config).into_iter().map(|wanted| wanted.map_err(|not_had| not_had.1)).collect()
+}
+
+/// A plugin as it is wanted, or its name with the reason why it cannot be had.
+pub(super) type WantedOrNot = Result<Wanted, NotHad>;
+
+/// The name of a plugin that cannot be had, and why.
+pub(super) type NotHad = Box<(String, Refusal)>;
+
+pub(super) fn each_wanted(config: &Config) -> Vec<WantedOrNot> {
+    let mut all: Vec<WantedOrNot> = Vec::new();
+    if config.plugins.bundle == Bundle::Default {
+        all.extend(bundle::policies().into_iter().map(|files| {
+            Ok(Wanted {
+                name: Some(files.plugin.clone()),
+                // The bundle comes with Toolgate; its releases declare no more than each needs.
+                admission: Admission { decisions: DecisionSet::ALL, ..Admission::default() },
+                version: None,
+                installed: None,
+                files,
+            })
+        }));
+    }
+    for entry in &config.plugins.load {
+        let name = (entry.dir.is_none() || entry.installed.is_some()).then_some(entry.plugin.as_str());
+        let wanted = entry_wants(entry).map_err(|refusal| Box::new((entry.plugin.clone(), refusal)));
+        let place = all.iter_mut().find(|other| match other {
+            Ok(other) => name.is_some() && other.name.as_deref() == name,
+            Err(not_had) => name == Some(not_had.0.as_str()),
+        });
+        match place {
+            Some(place) => *place = wanted,
+            None => all.push(wanted),
+        }
+    }
+    all
+}
+
+fn entry_wants(entry: &Load) -> Result<Wanted, Refusal> {
+    let files = match &entry.dir {
+        Some(dir) => PluginFiles::read(dir)?,
+        None => {
+            bundle::find(&entry.plugin).ok_or_else(|| Refusal::Unknown { plugin: entry.plugin.clone() })?
+        }
+    };
+    let decisions = DecisionSet::parse(&entry.decisions)
+        .map_err(|error| Refusal::Entry { plugin: entry.plugin.clone(), reason: error.to_string() })?;
+    let grants = serde_json::Value::Object(entry.grants.clone()).to_string();
+    let admission = admission(&entry.plugin, decisions, &entry.settings_json, &grants)?;
+    Ok(Wanted {
+        files,
+        admission,
+        name: (entry.dir.is_none() || entry.installed.is_some()).then(|| entry.plugin.clone()),
+        version: entry.version.clone(),
+        installed: entry.installed.clone(),
+    })
+}
+
+/// What a plugin may do, from decisions, settings and grants as they are written.
+pub(crate) fn admission(
+    plugin: &str,
+    decisions: DecisionSet,
+    settings: &str,
+    grants: &str,
+) -> Result<Admission, Refusal> {
+    let entry = |reason: String| Refusal::Entry { plugin: plugin.to_owned(), reason };
+    let grants: serde_json::Map<String, serde_json::Value> = serde_json::from_str(grants)
+        .map_err(|error| entry(format!("the grants are no JSON object: {error}")))?;
+    if let Some(label) = grants.keys().next() {
+        return Err(entry(format!("no plugin of this version can be granted `{label}`")));
+    }
+    Ok(Admission { decisions, settings: settings.to_owned() })
+}
