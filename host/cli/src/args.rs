@@ -2,6 +2,7 @@
 
 mod key;
 mod life;
+mod lock;
 pub(crate) mod plugin;
 pub(crate) mod registry;
 mod sign;
@@ -14,6 +15,7 @@ pub(crate) use key::{Key, KeyNew, KeyShow, KeySign};
 pub(crate) use life::{
     PluginDeny, PluginInstall, PluginRemove, PluginRetry, PluginTrust, PluginUpdate, TrustAdd, TrustRemove,
 };
+pub(crate) use lock::{LockCheck, LockCommand, LockUpdate};
 pub(crate) use plugin::Plugin;
 use registry::Registry;
 pub(crate) use sign::PluginSign;
@@ -25,6 +27,10 @@ pub(crate) struct Cli {
     /// Use this configuration file instead of looking for one.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// Hold to toolgate.lock: nothing changes, what the CLI accepted on this machine does not count, and
+    /// whatever differs from what was reviewed ends with 5.
+    #[arg(long, global = true)]
+    pub(crate) locked: bool,
     /// More lines in the log on standard error; twice for all of them.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
@@ -46,6 +52,9 @@ pub(crate) enum Command {
     /// Signed plugins: install, list, inspect, verify, update, remove, deny, trust, sign.
     #[command(subcommand)]
     Plugin(Plugin),
+    /// What was reviewed of plugins and servers, in a file for pull requests: check, update.
+    #[command(subcommand)]
+    Lock(LockCommand),
     /// Keys that sign plugins: new, show, sign.
     #[command(subcommand)]
     Key(Key),

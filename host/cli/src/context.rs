@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use toolgate_base::{Secret, SystemClock};
 use toolgate_config::Config;
@@ -11,7 +12,23 @@ use toolgate_plugins::{HostOptions, PluginHost};
 use toolgate_store::Store;
 use toolgate_wire::envelope::Era;
 
+use crate::commands::lock;
 use crate::exit::{Code, Failure};
+
+/// Whether the layers below the data directory count, and whether a lock has to hold.
+static LAYERS_OFF: AtomicBool = AtomicBool::new(false);
+static LOCKED: AtomicBool = AtomicBool::new(false);
+
+/// `--locked`: said once, before anything is read.
+pub(crate) fn hold_to_lock() {
+    LOCKED.store(true, Ordering::Relaxed);
+    lock_layers();
+}
+
+/// The operator's file alone counts in this process.
+pub(crate) fn lock_layers() {
+    LAYERS_OFF.store(true, Ordering::Relaxed);
+}
 
 /// The merged configuration with its notices told.
 pub(crate) fn config(explicit: Option<&Path>) -> Result<Config, Failure> {
@@ -40,7 +57,12 @@ fn load(
     let cwd = std::env::current_dir()
         .map_err(|error| Failure::failed(format!("the current directory cannot be read: {error}")))?;
     let found = toolgate_config::discover(explicit, &env, &cwd).map_err(config_failure)?;
-    let config = toolgate_config::load_with(&found, &env, new).map_err(config_failure)?;
+    let config = if LAYERS_OFF.load(Ordering::Relaxed) {
+        toolgate_config::load_locked(&found, &env)
+    } else {
+        toolgate_config::load_with(&found, &env, new)
+    }
+    .map_err(config_failure)?;
     for notice in &config.warnings {
         tracing::warn!("{notice}");
     }
@@ -94,8 +116,38 @@ pub(crate) fn own_program() -> Result<PathBuf, Failure> {
     std::env::current_exe().map_err(|error| Failure::failed(format!("cannot find this program: {error}")))
 }
 
-/// A gateway in this process. A plugin that is configured and not in force refuses the start.
+/// A gateway in this process. A plugin that is configured and not in force refuses the start; with
+/// `--locked`, so does everything that differs from the lock without a server being asked.
 pub(crate) fn gateway(config: Config, writer: &str) -> Result<Arc<Gateway>, Failure> {
+    if !LOCKED.load(Ordering::Relaxed) {
+        return bare_gateway(config, writer);
+    }
+    let locked = lock::read(&config)?;
+    let mismatches = lock::offline(&config, &locked)?;
+    if !mismatches.is_empty() {
+        return Err(lock::differs(&mismatches));
+    }
+    let gateway = bare_gateway(config, writer)?;
+    gateway.hold_to(locked);
+    Ok(gateway)
+}
+
+/// With `--locked`: asks servers what they show now, all of them or one, and refuses where that is not
+/// what was reviewed. A server that does not answer shows nothing, so it is only told.
+pub(crate) async fn check_locked(gateway: &Arc<Gateway>, only: Option<&str>) -> Result<(), Failure> {
+    let (mismatches, silent) = gateway.check_locked(only).await;
+    for (server, reason) in silent {
+        tracing::warn!("{server} could not be compared with the lock: {reason}");
+    }
+    if mismatches.is_empty() {
+        return Ok(());
+    }
+    gateway.shutdown().await;
+    Err(lock::differs(&mismatches))
+}
+
+/// A gateway that no lock holds.
+pub(crate) fn bare_gateway(config: Config, writer: &str) -> Result<Arc<Gateway>, Failure> {
     let store = Arc::new(store(&config, writer)?);
     let host = plugin_host(&config)?;
     let assembled = assemble::assemble(&host, &config, &store).map_err(|refusal| {

@@ -86,10 +86,11 @@ pub(crate) fn read_public(given: &str) -> Result<PublicKey, Failure> {
         given.to_owned()
     } else {
         let path = Path::new(given);
-        String::from_utf8(bounded(path, MAX_KEY)?)
-            .map_err(|_| Failure::usage(format!("{given} holds no public key")))?
+        let text = String::from_utf8(bounded(path, MAX_KEY)?)
+            .map_err(|_| Failure::usage(format!("{given} holds no public key")))?;
+        text.trim().to_owned()
     };
-    PublicKey::parse(text.trim()).map_err(|error| {
+    PublicKey::parse(&text).map_err(|error| {
         let refused = Failure::usage(format!("this is no public key that counts: {error}"));
         refused.hint("a public key is written ed25519:<base64>; `toolgate key show FILE` prints it")
     })

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use toolgate_config::denials::Denials;
-use toolgate_config::{AdapterUse, Bundle, Config, TrustRule};
+use toolgate_config::{AdapterUse, Bundle, Config, TrustRule, grants_digest};
 use toolgate_plugins::{Adapter, Admission, Plugin, PluginHost, PluginSet, Policy};
 use toolgate_signing::{Kind, PublicKey, Threshold, VerifiedRelease, verify_release};
 use toolgate_store::{AuditRow, Store};
@@ -240,10 +240,11 @@ impl Loader<'_> {
 
     fn adapter(&self, used: &AdapterUse) -> Result<Adapter, Refusal> {
         let wanted = Wanted {
-            files: self.adapter_files(used)?,
+            files: adapter_files(self.config, used)?,
             admission: Admission { settings: used.settings_json.clone(), ..Admission::default() },
             name: Some(used.plugin.clone()),
             version: None,
+            grants: grants_digest(&[], &serde_json::Value::Null, &serde_json::Value::Null),
             installed: None,
         };
         match self.noted(&wanted, self.load(&wanted))? {
@@ -253,18 +254,19 @@ impl Loader<'_> {
             }
         }
     }
+}
 
-    /// A directory of `plugins.load` whose release has that name, else the bundle.
-    fn adapter_files(&self, used: &AdapterUse) -> Result<PluginFiles, Refusal> {
-        for dir in self.config.plugins.load.iter().filter_map(|entry| entry.dir.as_ref()) {
-            let files = PluginFiles::read(dir)?;
-            if files.verify(&self.config.plugins.trust)?.release().name == used.plugin {
-                return Ok(files);
-            }
+/// The files of an adapter: a directory of `plugins.load`, or an installed one, whose release has that
+/// name, else the bundle.
+pub(crate) fn adapter_files(config: &Config, used: &AdapterUse) -> Result<PluginFiles, Refusal> {
+    for dir in config.plugins.load.iter().filter_map(|entry| entry.dir.as_ref()) {
+        let files = PluginFiles::read(dir)?;
+        if files.verify(&config.plugins.trust)?.release().name == used.plugin {
+            return Ok(files);
         }
-        let bundled = (self.config.plugins.bundle == Bundle::Default).then(|| bundle::find(&used.plugin));
-        bundled.flatten().ok_or_else(|| Refusal::Unknown { plugin: used.plugin.clone() })
     }
+    let bundled = (config.plugins.bundle == Bundle::Default).then(|| bundle::find(&used.plugin));
+    bundled.flatten().ok_or_else(|| Refusal::Unknown { plugin: used.plugin.clone() })
 }
 
 #[cfg(test)]

@@ -23,6 +23,8 @@ mod explain;
 mod facts;
 pub mod install;
 mod links;
+pub mod lock;
+mod locked;
 mod notes;
 mod pin;
 mod redact;
@@ -35,7 +37,7 @@ mod surface;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use tokio::sync::broadcast;
@@ -49,6 +51,7 @@ pub use caller::Caller;
 pub use catalog::{PAGE, Target, ToolPage};
 pub use connect::OpenError;
 pub use explain::{Explanation, PolicyLine};
+pub use locked::{Locked, Shown};
 pub use pin::{Accepted, Approved, Drift, DriftKind};
 pub use reply::{ErrorCode, ErrorDetails};
 pub use status::{ServerState, ServerStatus, ToolStatus};
@@ -93,6 +96,8 @@ pub struct Gateway {
     store: Arc<Store>,
     /// Replaced whole when plugins are installed, updated, removed or denied.
     plugins: ArcSwap<Assembled>,
+    /// Set once, before anybody is served, where `--locked` holds it to a lock.
+    locked: OnceLock<locked::Locked>,
     child_program: PathBuf,
     links: links::Links,
     changes: broadcast::Sender<Change>,
@@ -123,6 +128,7 @@ impl Gateway {
             config: parts.config,
             store: parts.store,
             plugins: ArcSwap::from_pointee(parts.plugins),
+            locked: OnceLock::new(),
             child_program: parts.child_program,
             links: links::Links::default(),
             changes: broadcast::channel(CHANGE_QUEUE).0,
@@ -162,7 +168,10 @@ impl Gateway {
 
     /// What is approved of a server now.
     fn approved(&self, server: &Server) -> Approved {
-        Approved::of(&self.store, server, self.config.pins.first_use)
+        match self.locked.get() {
+            Some(locked) => locked.approved(server),
+            None => Approved::of(&self.store, server, self.config.pins.first_use),
+        }
     }
 
     fn identity_text(&self, server: &Server) -> String {

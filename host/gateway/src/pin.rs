@@ -62,6 +62,11 @@ impl Definitions {
 }
 
 impl Approved {
+    /// These definitions, from wherever they were approved.
+    pub(crate) fn definitions(definitions: Vec<PinnedDefinition>) -> Self {
+        Self::Definitions(Definitions::of_tools(definitions))
+    }
+
     /// Reads what is approved of a server.
     pub(crate) fn of(store: &Store, server: &Server, first_use: FirstUse) -> Self {
         match store.pins_of(&server.identity()) {
@@ -104,7 +109,12 @@ pub(crate) fn accept(
     revision: &str,
     surface: &Surface,
 ) -> Result<(), StoreError> {
-    let definitions: Vec<PinnedDefinition> = surface
+    store.write_pins(&server.identity(), &server.name, revision, &pinned(surface)).map(|_| ())
+}
+
+/// The definitions of a surface as they are pinned.
+pub(crate) fn pinned(surface: &Surface) -> Vec<PinnedDefinition> {
+    surface
         .tools
         .iter()
         .map(|tool| PinnedDefinition {
@@ -113,8 +123,7 @@ pub(crate) fn accept(
             digest: tool.digest,
             definition_json: tool.definition.text().to_owned(),
         })
-        .collect();
-    store.write_pins(&server.identity(), &server.name, revision, &definitions).map(|_| ())
+        .collect()
 }
 
 /// What became of one definition since it was approved.
@@ -250,7 +259,8 @@ fn drifts(approved: &Definitions, surface: &Surface) -> Vec<Drift> {
     found
 }
 
-fn unified(old: &str, new: &str) -> String {
+/// A unified diff of two definitions as indented JSON; an empty one is none.
+pub(crate) fn unified(old: &str, new: &str) -> String {
     let (old, new) = (indented(old), indented(new));
     similar::TextDiff::from_lines(&old, &new)
         .unified_diff()

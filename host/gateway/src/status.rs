@@ -161,7 +161,7 @@ fn tool_status(tool: &crate::surface::Tool) -> ToolStatus {
     }
 }
 
-fn era_word(era: Era) -> &'static str {
+pub(crate) fn era_word(era: Era) -> &'static str {
     match era {
         Era::Legacy => "legacy",
         Era::Modern => "modern",

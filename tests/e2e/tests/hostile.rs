@@ -106,3 +106,121 @@ fn a_plugin_signed_by_a_key_without_a_rule_is_refused() {
     sandbox.configure_fixture(&[], ALLOW);
     sandbox.run(&["plugin", "verify", &dir]).exits(5);
 }
+
+/// A policy on calls with more in its module than its hook.
+fn with_module(module: &str, check: &str) -> Vec<u8> {
+    component(&Source {
+        imports: &[],
+        exports: &["call-hook"],
+        core_imports: "",
+        body: &format!(
+            r#"{module} (func (export "toolgate:plugin/call-hook@0.1.0#check") (param i32) (result i32) {check})"#
+        ),
+    })
+}
+
+/// Installs a guest that may deny and redact, calls, and gives the denial's text with the fixture untouched.
+fn denied_by(guest: &[u8]) -> String {
+    let sandbox = sandbox();
+    let ledger = sandbox.path("ledger").display().to_string();
+    install(&sandbox, guest, &release(Kind::Policy, guest), "deny, redact", &["--ledger", &ledger]);
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    let result = client.call("fix__echo", &json!({ "message": "hi" }));
+    assert_eq!(result["isError"], true, "{result}");
+    assert!(!sandbox.read("ledger").contains("tools/call"), "nothing reached the server");
+    result["content"][0]["text"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_trap_in_the_start_of_a_guest_is_refused_and_a_trap_after_another_denies_and_the_gateway_goes_on() {
+    let guest = with_module("(func $boom unreachable) (start $boom)", &says(1));
+    let start = sandbox();
+    let dir = install(&start, &guest, &release(Kind::Policy, &guest), "deny", &[]);
+    let run = start.run(&["plugin", "verify", &dir]).exits(5);
+    assert!(run.stderr.contains("does not start"), "{run:?}");
+    assert_eq!(start.serve_stdio(&[]).close(), 5);
+    // The second call meets a fresh instance, not the one that trapped.
+    let sandbox = sandbox();
+    let guest = call_policy("unreachable");
+    install(&sandbox, &guest, &release(Kind::Policy, &guest), "deny", &[]);
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    for _ in 0..2 {
+        let result = client.call("fix__echo", &json!({ "message": "hi" }));
+        assert!(result.to_string().contains("failed (trap)"), "{result}");
+    }
+    assert!(client.tool_names().contains(&"fix__echo".to_owned()));
+}
+
+#[test]
+fn control_characters_in_what_a_guest_says_reach_nobody() {
+    let guest = with_module(
+        r#"(data (i32.const 1024) "\1b[31mred\07 \e2\80\ae evil \e2\80\8b!")"#,
+        "(call $drop (local.get 0)) (call $said (i32.const 3) (i32.const 1024) (i32.const 22))",
+    );
+    let said = denied_by(&guest);
+    assert!(said.contains("red") && said.contains("evil"), "the reason itself is there: {said:?}");
+    let hidden = |character: char| character.is_control() || "\u{202e}\u{200b}".contains(character);
+    assert!(!said.trim_end().chars().any(hidden), "{said:?}");
+}
+
+#[test]
+fn a_reason_of_megabytes_is_no_reason() {
+    let guest = with_module(
+        "",
+        "(drop (memory.grow (i32.const 64))) (call $drop (local.get 0)) (call $said (i32.const 3) (i32.const 0) (i32.const 4000000))",
+    );
+    let said = denied_by(&guest);
+    assert!(said.len() < 4096, "{} bytes", said.len());
+}
+
+#[test]
+fn a_wrong_number_of_decisions_hides_the_list() {
+    let sandbox = sandbox();
+    let guest = component(&Source {
+        imports: &[],
+        exports: &["list-hook"],
+        core_imports: "",
+        body: r#"(func (export "toolgate:plugin/list-hook@0.1.0#check") (param i32 i32) (result i32)
+            (i32.store (i32.const 0) (i32.const 0)) (i32.store (i32.const 4) (i32.const 0)) (i32.const 0))"#,
+    });
+    install(&sandbox, &guest, &release(Kind::Policy, &guest), "deny, redact", &[]);
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    assert!(client.tool_names().is_empty(), "no decision about an entry is a denial of it");
+}
+
+#[test]
+fn a_wrong_version_of_an_interface_a_core_module_and_native_code_are_refused_with_their_reasons() {
+    let sandbox = sandbox();
+    let guest = call_policy(&says(1));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (old, new) = (b"toolgate:plugin/requests@0.1.0", b"toolgate:plugin/requests@0.9.0");
+    let mut newer = guest.clone();
+    for at in 0..newer.len().saturating_sub(old.len()) {
+        if newer[at..].starts_with(old) {
+            newer[at..at + new.len()].copy_from_slice(new);
+        }
+    }
+    assert!(text(&newer).contains("@0.9.0"));
+    let mut stated = release(Kind::Policy, &guest);
+    stated.imports =
+        stated.imports.iter().map(|name| name.replace("requests@0.1.0", "requests@0.9.0")).collect();
+    stated.imports.sort();
+    let dir = install(&sandbox, &newer, &stated, "deny", &[]);
+    let run = sandbox.run(&["plugin", "verify", &dir]).exits(5);
+    assert!(run.stderr.contains("requests@0.9.0") && run.stderr.contains("0.1.0"), "{run:?}");
+    let honest = release(Kind::Policy, &guest);
+    for (bytes, said) in [
+        (&b"\0asm\x01\0\0\0"[..], "core WebAssembly module"),
+        (b"\x7fELF\x02\x01\x01 a .cwasm", "native code"),
+        (b"", "empty"),
+        (b"<html>", "no WebAssembly component"),
+    ] {
+        let dir = install(&sandbox, bytes, &honest, "deny", &[]);
+        let run = sandbox.run(&["plugin", "verify", &dir]).exits(5);
+        assert!(run.stderr.contains(said), "{said}: {run:?}");
+        assert_eq!(sandbox.serve_stdio(&[]).close(), 5);
+    }
+}

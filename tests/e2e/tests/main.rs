@@ -14,12 +14,14 @@ mod integrity;
 mod keys;
 mod life;
 mod limits;
+mod lock;
 mod misbehaving;
 mod operator;
 mod pins;
 mod policies;
 mod registry;
 mod servers;
+mod vectors;
 
 /// The binary under test.
 const TOOLGATE: &str = env!("CARGO_BIN_EXE_toolgate");

@@ -6,6 +6,7 @@ mod config;
 mod doctor;
 mod init;
 mod key;
+pub(crate) mod lock;
 mod mcp;
 mod operator;
 mod plugin;
@@ -16,7 +17,8 @@ mod token;
 
 use std::path::Path;
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, LockCommand, Plugin};
+use crate::context;
 use crate::exit::Failure;
 use crate::output::{self, Format};
 use crate::quickstart;
@@ -24,11 +26,16 @@ use crate::quickstart;
 /// Runs the command that was asked for.
 pub(crate) async fn run(cli: Cli) -> Result<(), Failure> {
     let explicit: Option<&Path> = cli.config.as_deref();
+    if cli.locked {
+        refuse_unlocked(&cli.command)?;
+        context::hold_to_lock();
+    }
     match cli.command {
         Command::Quickstart(args) => quickstart::run(args).await,
         Command::Init(args) => init::run(&args),
         Command::Serve(args) => serve::run(explicit, args).await,
         Command::Mcp(command) => mcp::run(explicit, command).await,
+        Command::Lock(command) => lock::run(explicit, command).await,
         Command::Key(command) => key::run(&command),
         Command::Plugin(command) => plugin::run(explicit, &command).await,
         Command::Registry(command) => registry::run(command).await,
@@ -43,6 +50,25 @@ pub(crate) async fn run(cli: Cli) -> Result<(), Failure> {
         // Both are handled before a runtime exists.
         Command::Child(_) | Command::Demo(_) => Err(Failure::usage("this verb is Toolgate's own")),
     }
+}
+
+/// What changes something, or does not look at what is locked, has no meaning with `--locked`.
+fn refuse_unlocked(command: &Command) -> Result<(), Failure> {
+    use crate::args::Mcp;
+    let fine = match command {
+        Command::Serve(_) | Command::Lock(LockCommand::Check(_)) => true,
+        Command::Mcp(verb) => {
+            matches!(verb, Mcp::Call(_) | Mcp::List(_) | Mcp::Tools(_) | Mcp::Status(_) | Mcp::Explain(_))
+        }
+        Command::Plugin(verb) => matches!(verb, Plugin::List(_) | Plugin::Inspect(_) | Plugin::Verify(_)),
+        _ => false,
+    };
+    if fine {
+        return Ok(());
+    }
+    Err(Failure::usage("--locked changes nothing, and this command does or has nothing that is locked").hint(
+        "it goes with serve, mcp call|list|tools|status|explain, plugin list|inspect|verify, lock check",
+    ))
 }
 
 fn version(format: Format) -> Result<(), Failure> {

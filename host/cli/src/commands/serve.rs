@@ -22,6 +22,7 @@ pub(crate) async fn run(explicit: Option<&Path>, args: Serve) -> Result<(), Fail
     let stop = CancellationToken::new();
     if args.stdio {
         let gateway = context::gateway(config, "gateway")?;
+        context::check_locked(&gateway, None).await?;
         let options = StdioOptions { shutdown: stop.clone(), ..StdioOptions::new(args.persona) };
         let signals = stop_on_signal(&stop);
         let served = toolgate_downstream::serve_stdio(Arc::clone(&gateway), options).await;
@@ -44,6 +45,7 @@ async fn http(
     first_token(&config.data_dir, &tokens.store)?;
     let serve = config.serve.clone();
     let gateway: Arc<Gateway> = context::gateway(config, "gateway")?;
+    context::check_locked(&gateway, None).await?;
     let options = HttpOptions {
         allowed_hosts: serve.allowed_hosts,
         allowed_origins: serve.allowed_origins,

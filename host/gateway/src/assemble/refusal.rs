@@ -96,6 +96,21 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// A stable word for the reason; for what a signature is about, that of the published vectors.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Unreadable { .. } => "unreadable",
+            Self::Unverified { source, .. } => source.code(),
+            Self::Mismatch { .. } => "mismatch",
+            Self::Unloadable { .. } => "unloadable",
+            Self::Unknown { .. } => "unknown",
+            Self::Denied { .. } => "denied",
+            Self::NotAsAccepted { .. } => "not-as-accepted",
+            Self::DenialsUnreadable { .. } => "denials-unreadable",
+            Self::Entry { .. } => "entry",
+        }
+    }
+
     /// Whether something is not what was signed or named (exit code 5), as opposed to an entry that
     /// cannot be used.
     pub fn is_integrity(&self) -> bool {

@@ -1,9 +1,10 @@
 //! What the configuration wants: the bundle, then `plugins.load`, then what is installed.
 
+use serde_json::json;
 use toolgate_config::plugins_layer::Installed;
-use toolgate_config::{Bundle, Config, Load};
+use toolgate_config::{Bundle, Config, Load, grants_digest};
 use toolgate_plugins::{Admission, DecisionSet};
-use toolgate_signing::{Kind, VerifiedRelease};
+use toolgate_signing::{Digest, Kind, VerifiedRelease};
 
 use super::{PluginFiles, Refusal};
 use crate::bundle;
@@ -19,6 +20,8 @@ pub struct Wanted {
     pub name: Option<String>,
     /// The versions that the entry accepts.
     pub version: Option<semver::VersionReq>,
+    /// Digest of what the configuration grants it, as a lock has it.
+    pub grants: Digest,
     /// For an installed plugin: what was accepted.
     pub installed: Option<Installed>,
 }
@@ -75,6 +78,11 @@ pub(super) fn each_wanted(config: &Config) -> Vec<WantedOrNot> {
                 // The bundle comes with Toolgate; its releases declare no more than each needs.
                 admission: Admission { decisions: DecisionSet::ALL, ..Admission::default() },
                 version: None,
+                grants: grants_digest(
+                    &DecisionSet::ALL.words().iter().map(ToString::to_string).collect::<Vec<_>>(),
+                    &json!({}),
+                    &json!({}),
+                ),
                 installed: None,
                 files,
             })
@@ -111,6 +119,7 @@ fn entry_wants(entry: &Load) -> Result<Wanted, Refusal> {
         admission,
         name: (entry.dir.is_none() || entry.installed.is_some()).then(|| entry.plugin.clone()),
         version: entry.version.clone(),
+        grants: entry.grants_digest(),
         installed: entry.installed.clone(),
     })
 }

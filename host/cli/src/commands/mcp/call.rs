@@ -7,10 +7,11 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use toolgate_gateway::{Call, Explanation};
+use toolgate_gateway::{Call, Explanation, Target};
 use toolgate_wire::{Id, Outcome};
 
 use crate::args::{McpCall, McpExplain};
+use crate::context;
 use crate::exit::{Code, Failure};
 use crate::json::{at, content_texts};
 use crate::output::{self, Format};
@@ -20,6 +21,11 @@ pub(crate) async fn call(explicit: Option<&Path>, args: McpCall) -> Result<(), F
     let arguments = arguments(args.json.as_deref().unwrap_or("{}"))?;
     let (gateway, caller) = super::open(explicit, &args.persona)?;
     let target = super::target(&gateway, &args.tool);
+    let server = match &target {
+        Target::Original { server, .. } => Some(server.as_str()),
+        Target::Exposed(_) => None,
+    };
+    context::check_locked(&gateway, server).await?;
     let params = format!(r#"{{"name":{},"arguments":{arguments}}}"#, json!(args.tool));
     let cancel = CancellationToken::new();
     let call = Call {

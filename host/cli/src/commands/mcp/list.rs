@@ -54,6 +54,7 @@ pub(crate) async fn list(explicit: Option<&Path>, args: McpList) -> Result<(), F
 
 async fn one_tool(explicit: Option<&Path>, args: &McpList, selector: &str) -> Result<(), Failure> {
     let (gateway, caller) = super::open(explicit, &args.persona)?;
+    crate::context::check_locked(&gateway, None).await?;
     let target = super::target(&gateway, selector);
     let wait = args.timeout.map_or(Duration::from_mins(1), Duration::from_millis);
     let listed = tokio::time::timeout(wait, gateway.list_tools(&caller, None)).await;
@@ -100,6 +101,7 @@ pub(crate) fn no_server(name: &str) -> Failure {
 /// Connects to every server and shows its state.
 pub(crate) async fn status(explicit: Option<&Path>, args: McpStatus) -> Result<(), Failure> {
     let (gateway, caller) = super::open(explicit, &args.persona)?;
+    crate::context::check_locked(&gateway, None).await?;
     let mut statuses = gateway.status(&caller, true).await;
     gateway.shutdown().await;
     if let Some(name) = &args.name {
@@ -147,6 +149,7 @@ fn print_status(status: &ServerStatus) -> Result<(), Failure> {
 /// Lists what a persona sees.
 pub(crate) async fn tools(explicit: Option<&Path>, args: McpTools) -> Result<(), Failure> {
     let (gateway, mut caller) = super::open(explicit, &args.persona)?;
+    crate::context::check_locked(&gateway, None).await?;
     caller.server_only.clone_from(&args.server);
     if let Some(server) = &args.server
         && !gateway.config().servers.contains_key(server)

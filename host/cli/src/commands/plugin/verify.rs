@@ -12,7 +12,20 @@ use crate::output;
 pub(super) fn verify(config: &Config, plugin: &str, as_json: bool) -> Result<(), Failure> {
     let files = files(config, plugin)?;
     let admission = Admission { decisions: DecisionSet::ALL, ..Admission::default() };
-    let release = checked(config, &files, &admission).map_err(|refusal| refused(&refusal))?;
+    let release = match checked(config, &files, &admission) {
+        Ok(release) => release,
+        Err(refusal) => {
+            if as_json {
+                output::json(&json!({
+                    "plugin": plugin,
+                    "state": "refused",
+                    "code": refusal.code(),
+                    "reason": refusal.to_string(),
+                }))?;
+            }
+            return Err(refused(&refusal));
+        }
+    };
     let signers: Vec<String> = release.signers().iter().map(ToString::to_string).collect();
     if as_json {
         let mut row = described(&release);

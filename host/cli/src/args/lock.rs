@@ -1,0 +1,31 @@
+//! `toolgate lock …`.
+
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LockCommand {
+    /// Compare plugins and servers with toolgate.lock; ends with 5 where anything differs.
+    Check(LockCheck),
+    /// Write toolgate.lock and toolgate.surface/ from what there is now, for a review.
+    Update(LockUpdate),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LockCheck {
+    /// Ask no server: compare plugins, grants, identities and the surface files alone.
+    #[arg(long)]
+    pub(crate) offline: bool,
+    /// text for a person, json for a program, sarif for a code review.
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json", "sarif"])]
+    pub(crate) format: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LockUpdate {
+    /// Ask no server: keep the surfaces that were reviewed.
+    #[arg(long)]
+    pub(crate) offline: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

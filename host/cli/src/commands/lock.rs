@@ -1,0 +1,192 @@
+//! `toolgate lock …`: the one verb for CI, and what it compares with.
+//!
+//! Nothing here approves anything on this machine: `lock update` writes files that somebody reviews.
+
+mod sarif;
+
+use std::path::Path;
+
+use serde_json::json;
+use toolgate_config::Config;
+use toolgate_gateway::lock::{
+    Lock, LockError, LockedServer, LockedSurface, Mismatch, Place, Surfaces, compare_all, compare_surface,
+    from_config,
+};
+use toolgate_gateway::{Gateway, Locked};
+
+use crate::args::{LockCheck, LockCommand, LockUpdate};
+use crate::context;
+use crate::exit::{Code, Failure};
+use crate::output;
+
+/// Runs one verb. The lock is about the operator's file alone, so the layers do not count here.
+pub(crate) async fn run(explicit: Option<&Path>, command: LockCommand) -> Result<(), Failure> {
+    context::lock_layers();
+    let config = context::config(explicit)?;
+    match command {
+        LockCommand::Check(args) => check(config, &args).await,
+        LockCommand::Update(args) => update(config, &args).await,
+    }
+}
+
+async fn check(config: Config, args: &LockCheck) -> Result<(), Failure> {
+    let locked = read(&config)?;
+    let mut mismatches = offline(&config, &locked)?;
+    let mut silent = Vec::new();
+    // A server under another identity is another server: it is not started to see what it shows.
+    if !args.offline && mismatches.iter().all(|mismatch| mismatch.about != "server") {
+        let gateway = context::bare_gateway(config, "lock")?;
+        gateway.hold_to(locked);
+        let (more, unasked) = gateway.check_locked(None).await;
+        gateway.shutdown().await;
+        mismatches.extend(more);
+        silent = unasked;
+    }
+    print(&mismatches, &silent, &args.format)?;
+    if !mismatches.is_empty() {
+        return Err(differs(&mismatches));
+    }
+    match silent.first() {
+        Some((server, reason)) => Err(Failure::failed(format!("{server} could not be asked: {reason}"))
+            .hint("`toolgate lock check --offline` compares everything but what servers show")),
+        None => Ok(()),
+    }
+}
+
+async fn update(config: Config, args: &LockUpdate) -> Result<(), Failure> {
+    let place = Place::beside(config.path.as_deref()).map_err(|error| of_lock(&error))?;
+    let old = place.read().map_err(|error| of_lock(&error))?.unwrap_or_default();
+    let reviewed = Surfaces::read(&place.surface_dir(), &old.servers).unwrap_or_default();
+    let mut new = from_config(&config).map_err(|error| of_lock(&error))?;
+    let mut surfaces = Surfaces::default();
+    let gateway = if args.offline { None } else { Some(context::bare_gateway(config, "lock")?) };
+    let mut mismatches = Vec::new();
+    for server in &mut new.servers {
+        let before = old.servers.iter().find(|before| before.name == server.name);
+        let kept = reviewed.get(&server.name).cloned().unwrap_or_default();
+        let (taken, surface) = match &gateway {
+            Some(gateway) => shown(gateway, server).await?,
+            None => kept_surface(server, before, &kept),
+        };
+        if let Some(before) = before {
+            mismatches.extend(compare_surface(before, &kept, &taken.era, &taken.revision, &surface));
+        }
+        surfaces.set(&server.name, surface);
+        *server = taken;
+    }
+    if let Some(gateway) = gateway {
+        gateway.shutdown().await;
+    }
+    mismatches.splice(0..0, changed(&old, &new));
+    place.write(&new, &surfaces).map_err(|error| of_lock(&error))?;
+    report(&place, &new, &mismatches, args.json)
+}
+
+/// What a server shows now. One that cannot be asked ends the update: a lock without it would be a lock
+/// that lets it show anything.
+async fn shown(
+    gateway: &std::sync::Arc<Gateway>,
+    server: &LockedServer,
+) -> Result<(LockedServer, LockedSurface), Failure> {
+    match gateway.shown_now(&server.name).await {
+        Ok(Some(now)) => {
+            let taken = server.clone().with_surface(now.era, &now.revision, &now.surface);
+            Ok((taken, now.surface))
+        }
+        Ok(None) => Ok((server.clone(), LockedSurface::default())),
+        Err(reason) => Err(Failure::failed(format!("{} could not be asked: {reason}", server.name)).hint(
+            "nothing was written; repair the server, disable it, or keep what was reviewed with --offline",
+        )),
+    }
+}
+
+/// The reviewed surface of a server that is still the same one.
+fn kept_surface(
+    server: &LockedServer,
+    before: Option<&LockedServer>,
+    kept: &LockedSurface,
+) -> (LockedServer, LockedSurface) {
+    match before.filter(|before| before.identity == server.identity) {
+        Some(before) => (server.clone().with_surface(&before.era, &before.revision, kept), kept.clone()),
+        None => (server.clone(), LockedSurface::default()),
+    }
+}
+
+/// Plugins and servers that differ from the old lock; surfaces are compared one by one.
+fn changed(old: &Lock, new: &Lock) -> Vec<Mismatch> {
+    let all = compare_all(old, new, &Surfaces::default());
+    all.into_iter().filter(|mismatch| mismatch.about != "surface").collect()
+}
+
+fn report(place: &Place, lock: &Lock, mismatches: &[Mismatch], as_json: bool) -> Result<(), Failure> {
+    if as_json {
+        return output::json(&json!({
+            "lock": place.lock_file(),
+            "plugins": lock.plugins.len(),
+            "servers": lock.servers.len(),
+            "changes": mismatches,
+        }));
+    }
+    for mismatch in mismatches {
+        output::line(&mismatch.sentence())?;
+        output::line(mismatch.diff.trim_end()).ok();
+    }
+    output::line(&format!(
+        "{} pins {} plugins and {} servers; review it and {} and commit both",
+        place.lock_file().display(),
+        lock.plugins.len(),
+        lock.servers.len(),
+        place.surface_dir().display()
+    ))
+}
+
+/// Reads the lock of a configuration and the surfaces beside it.
+pub(crate) fn read(config: &Config) -> Result<Locked, Failure> {
+    let place = Place::beside(config.path.as_deref()).map_err(|error| of_lock(&error))?;
+    let lock = place.read_existing().map_err(|error| of_lock(&error))?;
+    let surfaces = Surfaces::read(&place.surface_dir(), &lock.servers).map_err(|error| of_lock(&error))?;
+    Ok(Locked { lock, surfaces })
+}
+
+/// Everything that can be compared without asking a server.
+pub(crate) fn offline(config: &Config, locked: &Locked) -> Result<Vec<Mismatch>, Failure> {
+    let found = from_config(config).map_err(|error| of_lock(&error))?;
+    Ok(compare_all(&locked.lock, &found, &locked.surfaces))
+}
+
+/// The failure of a mismatch: both sides of each, and what to do.
+pub(crate) fn differs(mismatches: &[Mismatch]) -> Failure {
+    let lines: Vec<String> = mismatches
+        .iter()
+        .map(|mismatch| format!("{}\n{}", mismatch.sentence(), mismatch.diff).trim_end().to_owned())
+        .collect();
+    Failure::integrity(format!("this is not what was reviewed in toolgate.lock:\n{}", lines.join("\n")))
+        .hint("if it is meant, run `toolgate lock update`, have the change reviewed, and commit it")
+}
+
+fn print(mismatches: &[Mismatch], silent: &[(String, String)], format: &str) -> Result<(), Failure> {
+    match format {
+        "sarif" => output::json(&sarif::log(mismatches)),
+        "json" => {
+            let unasked: Vec<_> =
+                silent.iter().map(|(server, reason)| json!({ "server": server, "reason": reason })).collect();
+            output::json(
+                &json!({ "ok": mismatches.is_empty(), "mismatches": mismatches, "unasked": unasked }),
+            )
+        }
+        _ if mismatches.is_empty() && silent.is_empty() => {
+            output::line("everything is what was reviewed in toolgate.lock")
+        }
+        // The failure that follows says it.
+        _ => Ok(()),
+    }
+}
+
+fn of_lock(error: &LockError) -> Failure {
+    let code = match error {
+        error if error.is_integrity() => Code::Integrity,
+        LockError::Io { .. } => Code::Failed,
+        _ => Code::Usage,
+    };
+    Failure::new(code, error)
+}
