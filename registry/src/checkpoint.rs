@@ -124,3 +124,6 @@ pub(crate) fn note(checkpoint: &Checkpoint, signatures: &[(PublicKey, [u8; 64])]
     }
     note
 }
+
+#[cfg(test)]
+mod tests;

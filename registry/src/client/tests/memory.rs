@@ -129,3 +129,26 @@ async fn lines_that_are_not_published_yet_are_not_seen() {
     client.refresh().await.unwrap();
     assert_eq!(version(&client.resolve("acme/guard", &semver::VersionReq::STAR).await), "1.1.0");
 }
+
+/// Memory of format 1 as it was first written; every later version reads it or says that it does not.
+#[tokio::test]
+async fn memory_that_the_first_version_wrote_is_read() {
+    let fixture = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/memory-1");
+    let (registry, place) = visited().await;
+    if std::env::var_os("TOOLGATE_WRITE_VECTORS").is_some() {
+        fs::create_dir_all(&fixture).unwrap();
+        for entry in fs::read_dir(place.memory()).unwrap().map(Result::unwrap) {
+            if entry.file_name() != "lock" {
+                fs::copy(entry.path(), fixture.join(entry.file_name())).unwrap();
+            }
+        }
+    }
+    fs::remove_dir_all(place.memory()).unwrap();
+    fs::create_dir_all(place.memory()).unwrap();
+    for entry in fs::read_dir(&fixture).unwrap().map(Result::unwrap) {
+        fs::copy(entry.path(), place.memory().join(entry.file_name())).unwrap();
+    }
+    let client = place.client(registry.fingerprint(), time(1)).unwrap();
+    assert_eq!(version(&client.resolve("acme/guard", &semver::VersionReq::STAR).await), "1.1.0");
+    assert!(!client.refresh().await.unwrap().changed, "it is the same registry");
+}
