@@ -35,9 +35,9 @@ fn a_cosignature_that_this_version_does_not_know_is_left_out() {
 fn another_text_name_or_key_hash_is_no_signature() {
     let note = signed(&checkpoint(), SNAPSHOT);
     let keys = rule(&[SNAPSHOT], 1);
-    let none = Err(NoteError::Signatures { valid: 0, minimum: 1 });
-    assert_eq!(Checkpoint::verify(&note.replacen("\n3\n", "\n4\n", 1), &keys), none);
-    assert_eq!(Checkpoint::verify(&note.replace("\u{2014} plugins", "\u{2014} other"), &keys), none);
+    let refused = Err(NoteError::Signatures { valid: 0, minimum: 1 });
+    assert_eq!(Checkpoint::verify(&note.replacen("\n3\n", "\n4\n", 1), &keys), refused);
+    assert_eq!(Checkpoint::verify(&note.replace("\u{2014} plugins", "\u{2014} other"), &keys), refused);
     for bad in [
         note.replacen("\n3\n", "\n03\n", 1),
         note.replacen("\n3\n", "\n+3\n", 1),
