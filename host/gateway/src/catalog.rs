@@ -106,6 +106,16 @@ impl Gateway {
             .collect()
     }
 
+    /// Those of [`Self::servers_of`] whose tools' names can begin like this one.
+    fn servers_that_may_show(&self, caller: &Caller, name: &str) -> Vec<Arc<Server>> {
+        self.servers
+            .values()
+            .filter(|server| self.prefixes.get(&server.name).is_none_or(|prefix| name.starts_with(prefix)))
+            .filter(|server| server.enabled && self.binding(caller, &server.name).holds())
+            .map(Arc::clone)
+            .collect()
+    }
+
     /// Live, else approved, else whatever a short wait brings.
     async fn surface_at_once(
         self: &Arc<Self>,
@@ -201,28 +211,28 @@ impl Gateway {
                 let Some(server) = servers.iter().find(|candidate| candidate.name == *server) else {
                     return Err(FindError::Unknown(selector));
                 };
-                self.on_live(caller, server, &selector, |candidate| candidate.name == *tool).await
+                self.on_live(caller, server, &selector, |surface| surface.tool(tool)).await
             }
             Target::Exposed(name) => self.find_exposed(caller, name).await,
         }
     }
 
     async fn find_exposed(self: &Arc<Self>, caller: &Caller, name: &str) -> Result<ToolHandle, FindError> {
-        let is = |tool: &Tool| tool.exposed == name;
         let mut unknown = Vec::new();
-        // First what is known without waiting: live surfaces, then approved ones.
-        for server in self.servers_of(caller) {
+        // First what is known without waiting: live surfaces, then approved ones. Servers none of whose
+        // tools can have the name are not looked at, so that one call does not pay for all of them.
+        for server in self.servers_that_may_show(caller, name) {
             let known = self.live_now(caller, &server).map(|live| live.surface.load_full());
             match known.or_else(|| self.approved_surface(&server)) {
-                Some(surface) if surface.tools.iter().any(|tool| is(tool)) => {
-                    return self.on_live(caller, &server, name, is).await;
+                Some(surface) if surface.exposed(name).is_some() => {
+                    return self.on_live(caller, &server, name, |surface| surface.exposed(name)).await;
                 }
                 Some(_) => {}
                 None => unknown.push(server),
             }
         }
         for server in unknown {
-            match self.on_live(caller, &server, name, is).await {
+            match self.on_live(caller, &server, name, |surface| surface.exposed(name)).await {
                 Err(FindError::Unknown(_) | FindError::Open { .. }) => {}
                 found => return found,
             }
@@ -236,7 +246,7 @@ impl Gateway {
         caller: &Caller,
         server: &Arc<Server>,
         name: &str,
-        is: impl Fn(&Tool) -> bool,
+        look: impl Fn(&Surface) -> Option<&Arc<Tool>>,
     ) -> Result<ToolHandle, FindError> {
         let live = self.live(caller, server).await.map_err(|error| FindError::Open {
             server: server.name.clone(),
@@ -244,7 +254,7 @@ impl Gateway {
             error,
         })?;
         let surface = live.surface.load_full();
-        let tool = surface.tools.iter().find(|tool| is(tool) && offers(server, tool)).map(Arc::clone);
+        let tool = look(&surface).filter(|tool| offers(server, tool)).map(Arc::clone);
         match tool {
             Some(tool) => Ok(ToolHandle { server: Arc::clone(server), live, surface, tool }),
             None => Err(FindError::Unknown(name.to_owned())),

@@ -93,6 +93,8 @@ pub struct Gateway {
     servers: BTreeMap<String, Arc<Server>>,
     /// Digest of each server's identity as text, made once: every request's facts carry it.
     identities: BTreeMap<String, String>,
+    /// How the exposed names of each server begin.
+    prefixes: BTreeMap<String, String>,
     store: Arc<Store>,
     /// Replaced whole when plugins are installed, updated, removed or denied.
     plugins: ArcSwap<Assembled>,
@@ -116,6 +118,9 @@ impl Gateway {
     pub fn new(parts: Parts) -> Arc<Self> {
         let all = parts.config.servers.values();
         let identities = all.map(|server| (server.name.clone(), server.identity().to_string())).collect();
+        let max_name = parts.config.serve.max_tool_name;
+        let prefix = |name: &String| (name.clone(), toolgate_labels::exposed_prefix(name, max_name));
+        let prefixes = parts.config.servers.keys().map(prefix).collect();
         let servers = parts
             .config
             .servers
@@ -125,6 +130,7 @@ impl Gateway {
         Arc::new(Self {
             servers,
             identities,
+            prefixes,
             config: parts.config,
             store: parts.store,
             plugins: ArcSwap::from_pointee(parts.plugins),

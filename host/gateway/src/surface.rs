@@ -47,6 +47,7 @@ pub struct Surface {
     /// Digest of the whole.
     pub digest: Option<Digest>,
     by_name: HashMap<String, usize>,
+    by_exposed: HashMap<String, usize>,
 }
 
 impl Surface {
@@ -68,11 +69,13 @@ impl Surface {
         leave_out_twins(&mut tools, &mut dropped);
         let digest = digest_of(&tools);
         let by_name = tools.iter().enumerate().map(|(index, tool)| (tool.name.clone(), index)).collect();
+        let by_exposed =
+            tools.iter().enumerate().map(|(index, tool)| (tool.exposed.clone(), index)).collect();
         let surface_pin =
             server.trust.pinned_tool_hash.as_deref().map(|pinned| {
                 if pinned == digest.to_string() { PinState::Matches } else { PinState::Differs }
             });
-        Self { tools, dropped, surface_pin, digest: Some(digest), by_name }
+        Self { tools, dropped, surface_pin, digest: Some(digest), by_name, by_exposed }
     }
 
     /// The same definitions compared with other pins; no digest is computed again.
@@ -87,6 +90,7 @@ impl Surface {
             surface_pin: self.surface_pin,
             digest: self.digest,
             by_name: self.by_name.clone(),
+            by_exposed: self.by_exposed.clone(),
         }
     }
 
@@ -103,6 +107,11 @@ impl Surface {
     /// The tool of that original name.
     pub fn tool(&self, name: &str) -> Option<&Arc<Tool>> {
         self.by_name.get(name).and_then(|index| self.tools.get(*index))
+    }
+
+    /// The tool that a client sees under this name.
+    pub(crate) fn exposed(&self, name: &str) -> Option<&Arc<Tool>> {
+        self.by_exposed.get(name).and_then(|index| self.tools.get(*index))
     }
 
     /// How the whole compares with the operator's pin of the whole.

@@ -44,11 +44,10 @@ pub(crate) fn plain_run(bytes: &[u8], at: usize) -> usize {
 pub(crate) fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
     let mut at = at + 1;
     loop {
-        at = plain_run(bytes, at);
+        at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
         match bytes.get(at)? {
             b'"' => return Some(at + 1),
-            b'\\' => at += 2,
-            _ => at += 1,
+            _ => at += 2,
         }
     }
 }

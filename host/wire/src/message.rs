@@ -202,12 +202,16 @@ fn call_text(id: Option<&Id>, method: &str, params: Option<&RawValue>) -> String
 /// Appends JSON without its line breaks. Inside strings a raw line break is no JSON, so every one stands between
 /// tokens, where a space means the same.
 fn push_line(text: &mut String, json: &str) {
-    for (position, piece) in json.split(['\n', '\r']).enumerate() {
-        if position > 0 {
-            text.push(' ');
-        }
-        text.push_str(piece);
+    let mut rest = json;
+    while let Some((before, after)) =
+        memchr::memchr2(b'\n', b'\r', rest.as_bytes()).and_then(|at| rest.split_at_checked(at))
+    {
+        text.push_str(before);
+        text.push(' ');
+        // The break is one byte.
+        rest = after.get(1..).unwrap_or_default();
     }
+    text.push_str(rest);
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Calls over kept-alive connections, one thread each, with nothing between the clock and the socket.
+//! Calls over kept-alive connections, one thread each, with nothing between the clock and the socket. The
+//! client accepts JSON alone, so that every answer is one body.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -6,41 +7,60 @@ use std::time::{Duration, Instant};
 
 use crate::Outcome;
 
+/// How the client speaks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Era {
+    /// Every request for itself, 2026-07-28.
+    Modern,
+    /// In a session that was initialized, 2025-11-25.
+    Legacy,
+}
+
 /// What is sent where.
 #[derive(Clone)]
 pub(crate) struct Load {
     address: SocketAddr,
-    request: Vec<u8>,
+    era: Era,
+    /// Headers of every request, each with its line end.
+    headers: String,
+    tool: &'static str,
+    payload: usize,
 }
 
 /// What came of it.
 pub(crate) struct Sample {
-    pub(crate) calls: u32,
-    length: Duration,
+    /// Calls a second, of each round.
+    rates: Vec<f64>,
     times: Vec<Duration>,
+}
+
+/// One connection.
+struct Client {
+    stream: TcpStream,
+    reader: BufReader<TcpStream>,
+    session: Option<String>,
+}
+
+impl Era {
+    /// As the fixture calls it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Modern => "modern",
+            Self::Legacy => "legacy",
+        }
+    }
 }
 
 impl Load {
     /// To the server itself.
-    pub(crate) fn direct(address: SocketAddr) -> Self {
-        Self::new(address, "echo", "")
+    pub(crate) fn direct(address: SocketAddr, era: Era, payload: usize) -> Self {
+        Self { address, era, headers: String::new(), tool: "echo", payload }
     }
 
     /// Through a gateway.
-    pub(crate) fn through(address: SocketAddr, token: &str) -> Self {
-        Self::new(address, "fix__echo", &format!("Authorization: Bearer {}\r\n", token.trim()))
-    }
-
-    fn new(address: SocketAddr, tool: &str, header: &str) -> Self {
-        let body = format!(
-            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{{"message":"{}"}},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#,
-            "x".repeat(64)
-        );
-        let head = format!(
-            "POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n{header}Content-Length: {}\r\n\r\n",
-            body.len()
-        );
-        Self { address, request: [head.into_bytes(), body.into_bytes()].concat() }
+    pub(crate) fn through(address: SocketAddr, token: &str, era: Era, payload: usize) -> Self {
+        let headers = format!("Authorization: Bearer {}\r\n", token.trim());
+        Self { address, era, headers, tool: "fix__echo", payload }
     }
 
     /// Calls on so many connections for so long.
@@ -56,56 +76,135 @@ impl Load {
         for thread in threads {
             times.extend(thread.join().map_err(|_| "a client thread ended")??);
         }
-        times.sort_unstable();
-        Ok(Sample { calls: u32::try_from(times.len())?, length: begun.elapsed(), times })
+        let calls = f64::from(u32::try_from(times.len())?);
+        Ok(Sample { rates: vec![calls / begun.elapsed().as_secs_f64()], times })
     }
 
+    /// One call.
+    pub(crate) fn once(&self) -> Outcome<()> {
+        self.one(Duration::ZERO).map(drop)
+    }
+
+    /// One listing, so that every server is connected.
+    pub(crate) fn list(&self) -> Outcome<()> {
+        let mut client = Client::connect(self)?;
+        let request = self.request("tools/list", None, "", client.session.as_deref());
+        client.exchange(&request).map(drop)
+    }
+
+    /// At least one call, and on until the time is over.
     fn one(&self, length: Duration) -> Outcome<Vec<Duration>> {
-        let mut stream = TcpStream::connect(self.address)?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
-        let mut reader = BufReader::new(stream.try_clone()?);
+        let mut client = Client::connect(self)?;
+        let params =
+            format!(r#""name":"{}","arguments":{{"message":"{}"}}"#, self.tool, "x".repeat(self.payload));
+        let request = self.request("tools/call", Some(self.tool), &params, client.session.as_deref());
         let until = Instant::now() + length;
         let mut times = Vec::new();
-        while Instant::now() < until {
+        loop {
             let begun = Instant::now();
-            stream.write_all(&self.request)?;
-            let body = reply(&mut reader)?;
+            let body = client.exchange(&request)?;
             times.push(begun.elapsed());
             if !body.contains("\"text\":\"xxxx") {
                 return Err(format!("not the answer: {body}").into());
             }
+            if Instant::now() >= until {
+                return Ok(times);
+            }
         }
-        Ok(times)
+    }
+
+    fn request(&self, method: &str, name: Option<&str>, params: &str, session: Option<&str>) -> Vec<u8> {
+        let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+        let comma = if params.is_empty() { "" } else { "," };
+        let (params, own) = match self.era {
+            Era::Modern => {
+                let name = name.map_or_else(String::new, |name| format!("Mcp-Name: {name}\r\n"));
+                let own = format!("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\n{name}");
+                (format!("{params}{comma}{meta}"), own)
+            }
+            Era::Legacy => {
+                let session = session.map_or_else(String::new, |id| format!("Mcp-Session-Id: {id}\r\n"));
+                (params.to_owned(), format!("MCP-Protocol-Version: 2025-11-25\r\n{session}"))
+            }
+        };
+        self.post(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{params}}}}}"#), &own)
+    }
+
+    fn post(&self, body: &str, own: &str) -> Vec<u8> {
+        let (address, headers) = (self.address, &self.headers);
+        format!(
+            "POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nAccept: application/json\r\n{own}{headers}Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        )
+        .into_bytes()
     }
 }
 
-fn reply(reader: &mut BufReader<TcpStream>) -> Outcome<String> {
-    let mut length = 0;
-    let mut line = String::new();
-    loop {
-        line.clear();
-        if reader.read_line(&mut line)? == 0 {
-            return Err("the connection ended".into());
+impl Client {
+    /// Connects, and in the legacy era initializes a session.
+    fn connect(load: &Load) -> Outcome<Self> {
+        let stream = TcpStream::connect(load.address)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+        let reader = BufReader::new(stream.try_clone()?);
+        let mut client = Self { stream, reader, session: None };
+        if load.era == Era::Legacy {
+            let hello = r#""protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}"#;
+            client.exchange(&load.request("initialize", None, hello, None))?;
+            let session = client.session.clone().unwrap_or_default();
+            let own = format!("MCP-Protocol-Version: 2025-11-25\r\nMcp-Session-Id: {session}\r\n");
+            client.exchange(&load.post(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#, &own))?;
         }
-        if let Some((name, value)) = line.split_once(':')
-            && name.eq_ignore_ascii_case("content-length")
-        {
-            length = value.trim().parse()?;
-        }
-        if line == "\r\n" {
-            break;
-        }
+        Ok(client)
     }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body)?;
-    Ok(String::from_utf8(body)?)
+
+    fn exchange(&mut self, request: &[u8]) -> Outcome<String> {
+        self.stream.write_all(request)?;
+        let mut length = 0;
+        let mut line = String::new();
+        loop {
+            line.clear();
+            if self.reader.read_line(&mut line)? == 0 {
+                return Err("the connection ended".into());
+            }
+            if let Some((name, value)) = line.split_once(':') {
+                if name.eq_ignore_ascii_case("content-length") {
+                    length = value.trim().parse()?;
+                } else if name.eq_ignore_ascii_case("mcp-session-id") {
+                    self.session = Some(value.trim().to_owned());
+                }
+            }
+            if line == "\r\n" {
+                break;
+            }
+        }
+        let mut body = vec![0; length];
+        self.reader.read_exact(&mut body)?;
+        Ok(String::from_utf8(body)?)
+    }
 }
 
 impl Sample {
-    /// Calls a second.
+    /// Several rounds as one.
+    pub(crate) fn of(rounds: Vec<Self>) -> Self {
+        let mut all = Self { rates: Vec::new(), times: Vec::new() };
+        for round in rounds {
+            all.rates.extend(round.rates);
+            all.times.extend(round.times);
+        }
+        all.rates.sort_by(f64::total_cmp);
+        all.times.sort_unstable();
+        all
+    }
+
+    /// How many calls there were.
+    pub(crate) fn calls(&self) -> u32 {
+        u32::try_from(self.times.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Calls a second: the median of the rounds.
     pub(crate) fn rate(&self) -> f64 {
-        f64::from(self.calls) / self.length.as_secs_f64()
+        self.rates.get(self.rates.len() / 2).copied().unwrap_or_default()
     }
 
     /// A percentile of the times, in milliseconds.

@@ -1,21 +1,31 @@
-//! The upstream server and the gateways in front of it.
+//! The upstream servers and the gateways in front of them.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::Outcome;
+use crate::client::Era;
 use crate::process::Process;
+use crate::{Outcome, inside};
 
-/// Everything that is measured.
+/// A directory for everything that is measured.
 pub(crate) struct Place {
     dir: TempDir,
-    pub(crate) upstream: Upstream,
+    homes: AtomicUsize,
+}
+
+/// What kind of server answers.
+#[derive(Clone, Copy)]
+pub(crate) struct UpstreamKind {
+    pub(crate) era: Era,
+    /// So many tools; the fixture's own without a number.
+    pub(crate) tools: Option<usize>,
 }
 
 /// The server that answers.
@@ -24,75 +34,164 @@ pub(crate) struct Upstream {
     pub(crate) address: SocketAddr,
 }
 
-/// One `toolgate serve`.
+/// How a gateway is set up.
+#[derive(Clone, Copy)]
+pub(crate) struct Setup {
+    pub(crate) policies: usize,
+    /// Entries for the one upstream; the first is called.
+    pub(crate) servers: usize,
+    /// None: the binary.
+    pub(crate) inside: Option<Inside>,
+}
+
+/// A gateway inside this program.
+#[derive(Clone, Copy)]
+pub(crate) enum Inside {
+    Audit,
+    NoAudit,
+}
+
+/// A gateway's configuration and data, to be started from once or several times.
+pub(crate) struct Home {
+    dir: PathBuf,
+    inside: Option<Inside>,
+}
+
+/// A gateway that runs.
 pub(crate) struct Gateway {
     pub(crate) process: Process,
     pub(crate) address: SocketAddr,
     pub(crate) token: String,
 }
 
-/// Policies of the bundle in the order in which they are added; `trust` alone allows the connection,
-/// and the call because the server's entry names the tool.
-const POLICIES: [&str; 5] = ["trust", "capabilities", "hidden-text", "trust", "capabilities"];
+/// Policies of the bundle in the order in which they are added, and over again from the start; `trust`
+/// alone allows the connection, and the call because the server's entry names the tool.
+const POLICIES: [&str; 3] = ["trust", "capabilities", "hidden-text"];
+
+impl UpstreamKind {
+    pub(crate) const MODERN: Self = Self { era: Era::Modern, tools: None };
+}
+
+impl Setup {
+    /// One server behind so many policies.
+    pub(crate) fn policies(policies: usize) -> Self {
+        Self { policies, servers: 1, inside: None }
+    }
+}
 
 impl Place {
     pub(crate) fn make() -> Outcome<Self> {
-        let mut child = Command::new(built("toolgate-fixture")?)
-            .args(["--era", "modern", "--http", "127.0.0.1:0"])
-            .stdout(Stdio::piped())
-            .spawn()?;
+        Ok(Self { dir: tempfile::tempdir()?, homes: AtomicUsize::new(0) })
+    }
+
+    pub(crate) fn upstream(&self, kind: UpstreamKind) -> Outcome<Upstream> {
+        let mut command = Command::new(built("toolgate-fixture")?);
+        command.args(["--era", kind.era.word(), "--http", "127.0.0.1:0"]);
+        if let Some(count) = kind.tools {
+            let path = self.dir.path().join(format!("{count}-tools.json"));
+            std::fs::write(&path, tools(count))?;
+            command.arg("--tools").arg(path);
+        }
+        let mut child = command.stdout(Stdio::piped()).spawn()?;
         let out = child.stdout.take().ok_or("the fixture has no standard output")?;
         let process = Process(child);
         let mut line = String::new();
         BufReader::new(out).read_line(&mut line)?;
         let address = SocketAddr::from(([127, 0, 0, 1], line.trim().parse()?));
-        Ok(Self { dir: tempfile::tempdir()?, upstream: Upstream { _process: process, address } })
+        Ok(Upstream { _process: process, address })
     }
 
-    /// A gateway with the first so many policies, pins and audit on.
-    pub(crate) fn gateway(&self, policies: usize) -> Outcome<Gateway> {
+    pub(crate) fn gateway(&self, setup: Setup, upstream: &Upstream) -> Outcome<Gateway> {
+        self.home(setup, upstream)?.start()
+    }
+
+    pub(crate) fn home(&self, setup: Setup, upstream: &Upstream) -> Outcome<Home> {
+        let number = self.homes.fetch_add(1, Ordering::Relaxed);
+        let dir = self.dir.path().join(format!("home-{number}"));
+        std::fs::create_dir_all(&dir)?;
+        std::fs::write(dir.join("toolgate.yaml"), configuration(&dir, setup, upstream)?)?;
+        Ok(Home { dir, inside: setup.inside })
+    }
+}
+
+impl Home {
+    pub(crate) fn start(&self) -> Outcome<Gateway> {
         let free = TcpListener::bind("127.0.0.1:0")?;
         let address = free.local_addr()?;
         drop(free);
-        let home = self.dir.path().join(format!("with-{policies}-{}", address.port()));
-        std::fs::create_dir_all(&home)?;
-        let config = home.join("toolgate.yaml");
-        std::fs::write(&config, self.configuration(&home, policies)?)?;
-        let child = Command::new(built("toolgate")?)
-            .arg("--config")
-            .arg(&config)
-            .args(["serve", "--listen", &address.to_string()])
-            .stderr(Stdio::null())
-            .spawn()?;
-        let process = Process(child);
-        let until = Instant::now() + Duration::from_secs(30);
+        let config = self.dir.join("toolgate.yaml");
+        let mut command = match self.inside {
+            None => {
+                let mut command = Command::new(built("toolgate")?);
+                command.arg("--config").arg(&config).args(["serve", "--listen", &address.to_string()]);
+                command
+            }
+            Some(inside) => {
+                let word = match inside {
+                    Inside::Audit => inside::AUDIT,
+                    Inside::NoAudit => inside::NO_AUDIT,
+                };
+                let mut command = Command::new(std::env::current_exe()?);
+                command.args(["serve", word]).arg(&config).arg(address.to_string());
+                command
+            }
+        };
+        let process = Process(command.stderr(Stdio::null()).spawn()?);
+        let until = Instant::now() + Duration::from_mins(1);
         while TcpStream::connect(address).is_err() {
             if Instant::now() > until {
                 return Err("the gateway does not listen".into());
             }
-            std::thread::sleep(Duration::from_millis(10));
+            std::thread::sleep(Duration::from_millis(1));
         }
-        let token = std::fs::read_to_string(home.join("data/token"))?;
+        let token = std::fs::read_to_string(self.dir.join("data/token"))?;
         Ok(Gateway { process, address, token })
     }
+}
 
-    fn configuration(&self, home: &Path, policies: usize) -> Outcome<String> {
-        let mut text = format!(
-            "data_dir: {}/data\nservers:\n  fix: {{ url: \"http://{}/mcp\", trust: {{ auto_approve_tools: [echo] }} }}\npersonas:\n  default:\n    servers: [fix]\n    capabilities: {{ allow: [\"mcp.call:fix\"] }}\nplugins:\n  bundle: none\n  fallback: []\n  load:\n",
-            home.display(),
-            self.upstream.address
-        );
-        for name in POLICIES.iter().take(policies) {
-            let plugin = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../registry/first-party").join(name);
-            let version = std::fs::read_dir(plugin)?.next().ok_or("no release")??.path().canonicalize()?;
-            writeln!(
-                text,
-                "    - {{ plugin: \"{}\", decisions: [allow, ask, deny, redact] }}",
-                version.display()
-            )?;
-        }
-        Ok(text)
+fn configuration(home: &Path, setup: Setup, upstream: &Upstream) -> Outcome<String> {
+    let mut text = format!("data_dir: {}/data\nservers:\n", home.display());
+    let names: Vec<String> = (0..setup.servers)
+        .map(|number| if number == 0 { "fix".to_owned() } else { format!("fix{number}") })
+        .collect();
+    for name in &names {
+        writeln!(
+            text,
+            "  {name}: {{ url: \"http://{}/mcp\", trust: {{ auto_approve_tools: [echo] }} }}",
+            upstream.address
+        )?;
     }
+    let labels: Vec<String> = names.iter().map(|name| format!("\"mcp.call:{name}\"")).collect();
+    writeln!(text, "personas:\n  default:\n    servers: [{}]", names.join(", "))?;
+    writeln!(text, "    capabilities: {{ allow: [{}] }}", labels.join(", "))?;
+    writeln!(text, "plugins:\n  bundle: none\n  fallback: []\n  load:")?;
+    for name in POLICIES.iter().cycle().take(setup.policies) {
+        let plugin = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../registry/first-party").join(name);
+        let version = std::fs::read_dir(plugin)?.next().ok_or("no release")??.path().canonicalize()?;
+        writeln!(
+            text,
+            "    - {{ plugin: \"{}\", decisions: [allow, ask, deny, redact] }}",
+            version.display()
+        )?;
+    }
+    Ok(text)
+}
+
+/// `echo` and as many others as make up the number, each with a schema of a usual size.
+fn tools(count: usize) -> String {
+    let tool = |name: String| {
+        serde_json::json!({
+            "name": name,
+            "description": "One of many tools, described in a sentence of about the usual length.",
+            "inputSchema": { "type": "object", "properties": {
+                "message": { "type": "string", "description": "What to say." },
+                "count": { "type": "integer", "minimum": 0 },
+            } },
+        })
+    };
+    // `echo` comes last: a search from the front would pay for all of them.
+    let others = (1..count).map(|number| tool(format!("tool_{number}")));
+    others.chain([tool("echo".to_owned())]).collect::<serde_json::Value>().to_string()
 }
 
 /// A binary that stands beside this one.
