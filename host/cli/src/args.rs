@@ -64,7 +64,7 @@ pub(crate) enum Command {
     /// The audit log: tail, query, verify.
     #[command(subcommand)]
     Audit(Audit),
-    /// The questions that wait for a person: list.
+    /// The questions that wait for a person: list, watch, grant, deny, revoke, suggest.
     #[command(subcommand)]
     Approvals(Approvals),
     /// The configuration: check, show, trust.
@@ -76,6 +76,10 @@ pub(crate) enum Command {
     /// Tokens with which agents reach the HTTP endpoint.
     #[command(subcommand)]
     Token(Token),
+    /// Stop a server, a plugin or everything; without any, list what is frozen.
+    Freeze(Freeze),
+    /// End a freeze.
+    Thaw(Thaw),
     /// How you are told from an agent with a shell: init.
     #[command(subcommand)]
     Operator(OperatorCommand),
@@ -155,6 +159,12 @@ pub(crate) enum Mcp {
     Explain(McpExplain),
     /// Show a server's pins; with --accept, make what it shows now the approved surface.
     Pin(McpPin),
+    /// Let a server or a tool pass without an ask: `allow SERVER[/TOOL]`; asks for the operator PIN.
+    Allow(McpDecide),
+    /// Ask about a server or a tool from now on.
+    Ask(McpDecide),
+    /// Deny a server or a tool from now on.
+    Deny(McpDecide),
     /// Show how a server's tools differ from the approved ones.
     Diff(McpName),
 }
@@ -256,6 +266,9 @@ pub(crate) struct McpCall {
     /// How long to wait, in milliseconds.
     #[arg(long, value_name = "MS")]
     pub(crate) timeout: Option<u64>,
+    /// Where a person has to approve the call, wait for the answer, at most approvals.hold.
+    #[arg(long)]
+    pub(crate) wait: bool,
     /// As whom.
     #[arg(long, value_name = "PERSONA", default_value = "default")]
     pub(crate) persona: String,
@@ -271,6 +284,21 @@ pub(crate) struct McpExplain {
     /// As whom.
     #[arg(long, value_name = "PERSONA", default_value = "default")]
     pub(crate) persona: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpDecide {
+    /// The server, or one of its tools by its original name: SERVER or SERVER/TOOL.
+    pub(crate) what: String,
+    /// For which persona.
+    #[arg(long, value_name = "PERSONA", default_value = "default")]
+    pub(crate) persona: String,
+    /// Only tools that say of themselves that they only read.
+    #[arg(long)]
+    pub(crate) read_only: bool,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -404,16 +432,85 @@ pub(crate) struct OperatorInit {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Approvals {
-    /// List the asks and where each stands.
+    /// List the asks and where each stands, and the grants that are wider than one call.
     List(Json),
-    /// Grant an ask once; this version refuses and says what works instead.
+    /// Print each ask as it comes.
+    Watch(ApprovalsWatch),
+    /// Say yes to an ask; asks for the operator PIN.
     Grant(ApprovalsGrant),
+    /// Say no to an ask.
+    Deny(ApprovalId),
+    /// Take a grant back: an ask that was granted and not used, or a wider grant.
+    Revoke(ApprovalId),
+    /// Print the labels that would have answered the asks of the past.
+    Suggest(ApprovalsSuggest),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ApprovalsWatch {
+    /// Print JSON lines.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ApprovalsGrant {
     /// The ask, as ask_ with 16 digits.
     pub(crate) ask: String,
+    /// How wide: this call once, the tool for the session that asked, or the tool for the persona.
+    #[arg(long = "for", value_name = "SCOPE", default_value = "once", value_parser = ["once", "session", "persona"])]
+    pub(crate) scope: String,
+    /// How long a wider grant stands, as 30m, 8h, 7d; until it is revoked when not given.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) ttl: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ApprovalId {
+    /// The ask, or the grant, from `approvals list`.
+    pub(crate) id: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ApprovalsSuggest {
+    /// Of how long back, as 7d, 12h.
+    #[arg(long, value_name = "TIME", default_value = "7d")]
+    pub(crate) since: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Freeze {
+    #[command(flatten)]
+    pub(crate) what: FreezeWhat,
+    /// Why; whoever is refused is told.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub(crate) struct FreezeWhat {
+    /// One server: its calls are denied and those that run end.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) server: Option<String>,
+    /// One plugin: a policy then denies all it guards, an adapter fails its server's calls.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) plugin: Option<String>,
+    /// Everything.
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Thaw {
+    #[command(flatten)]
+    pub(crate) what: FreezeWhat,
 }
 
 #[derive(Debug, Subcommand)]

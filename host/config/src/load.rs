@@ -169,6 +169,20 @@ fn merge(
             notices.push(Notice::new(Level::Error, place, text));
             continue;
         }
+        if !server.accepted {
+            let stands = if servers.contains_key(&name) {
+                "and toolgate.yaml has a server of this name, which counts"
+            } else {
+                "so it is bound to nobody"
+            };
+            let text = format!(
+                "this file was not written by Toolgate, or changed since, {stands}; read it, then accept it \
+                 with `toolgate mcp pin {name} --accept`, or remove it with `toolgate mcp remove {name}`"
+            );
+            notices.push(Notice::new(Level::Warning, place.clone(), text));
+            servers.entry(name).or_insert(server);
+            continue;
+        }
         for persona in bind {
             if let Some(found) = personas.get_mut(&persona) {
                 found.servers.push(name.clone());
@@ -184,11 +198,12 @@ fn merge(
         }
     }
     if !says_personas && let Some(persona) = personas.get_mut(DEFAULT_PERSONA) {
-        persona.servers = servers.keys().cloned().collect();
+        persona.servers =
+            servers.values().filter(|server| server.accepted).map(|server| server.name.clone()).collect();
     }
     report_unknown(bindings, &servers, notices);
     for persona in personas.values_mut() {
-        persona.servers.retain(|name| servers.contains_key(name));
+        persona.servers.retain(|name| servers.get(name).is_some_and(|server| server.accepted));
         persona.servers.sort();
         persona.servers.dedup();
     }

@@ -6,14 +6,19 @@
 //! that will load it. On load, a file that cannot be used is an error notice that names it, and the
 //! others count.
 //!
+//! A file that Toolgate did not write, or that changed since, loads with its trust and bindings ignored
+//! and stands in for nothing, until it is accepted ([`accept`]).
+//!
 //! Bounds: 256 KiB a file, 1,000 files.
 
+mod written;
 mod yaml;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Map, Value as Json, json};
+use toolgate_base::Secret;
 use toolgate_base::files::{create_private_dir, write_private};
 use toolgate_base::lock::FileLock;
 
@@ -23,6 +28,7 @@ use crate::expand::{VariableUse, Variables, expand_tree};
 use crate::node::{self, Node, Text, Value};
 use crate::read::{FORMAT, Item, Layer, Reader, read_server as read_entry};
 use crate::server::Server;
+use written::Written;
 
 #[cfg(test)]
 mod tests;
@@ -110,7 +116,7 @@ pub fn change_server(
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(ConfigError::io("remove", &file, error))
             }
-            _ => Ok(()),
+            _ => Written::read(data_dir)?.forget(name),
         };
     };
     if new.name != name {
@@ -130,7 +136,28 @@ pub fn change_server(
     new.set("format", FORMAT);
     let text = yaml::document(&new.entry);
     check(&file, &new, &text)?;
-    write_private(&file, text.as_bytes()).map_err(|source| ConfigError::io("write", &file, source))
+    write_private(&file, text.as_bytes()).map_err(|source| ConfigError::io("write", &file, source))?;
+    Written::read(data_dir)?.record(name, text.as_bytes())
+}
+
+/// Accepts the file of a server as it is now, whoever wrote it. The caller has proof of the operator,
+/// who saw `expected`, the text of the file.
+pub fn accept(data_dir: &Path, name: &str, expected: &str) -> Result<(), ConfigError> {
+    toolgate_labels::check_server_name(name).map_err(|error| ConfigError::Refused(error.to_string()))?;
+    let _lock = FileLock::exclusive(&data_dir.join(DIRECTORY).join(".lock"), LOCK_WAIT)?;
+    let file = file_of(data_dir, name);
+    let text = read_text(&file, MAX_BYTES)?
+        .ok_or_else(|| ConfigError::Refused(format!("{} is not there", file.display())))?;
+    if text.expose() != expected {
+        return Err(ConfigError::Refused(format!("{} changed while it was being read", file.display())));
+    }
+    Written::read(data_dir)?.record(name, expected.as_bytes())
+}
+
+/// The text of a server's file, for the operator who accepts it.
+pub fn text_of(data_dir: &Path, name: &str) -> Result<Option<Secret>, ConfigError> {
+    toolgate_labels::check_server_name(name).map_err(|error| ConfigError::Refused(error.to_string()))?;
+    read_text(&file_of(data_dir, name), MAX_BYTES)
 }
 
 /// The entry of one server as its file has it.
@@ -206,9 +233,10 @@ pub(crate) fn load(
     let directory = data_dir.join(DIRECTORY);
     refuse_writable(&directory)?;
     let mut loaded = Loaded::default();
+    let written = Written::read(data_dir)?;
     for name in names(data_dir)? {
         let file = file_of(data_dir, &name);
-        match load_one(&file, &name, home, variables, &mut loaded) {
+        match load_one(&file, &name, &written, home, variables, &mut loaded) {
             Ok(()) => {}
             Err(error) => {
                 let place = Place { file, line: 0, column: 0, key: String::new() };
@@ -244,6 +272,7 @@ pub(crate) fn preview(
 fn load_one(
     file: &Path,
     name: &str,
+    written: &Written,
     home: Option<&Path>,
     variables: &Variables<'_>,
     loaded: &mut Loaded,
@@ -251,7 +280,16 @@ fn load_one(
     refuse_writable(file)?;
     let text = read_text(file, MAX_BYTES)?
         .ok_or_else(|| ConfigError::Refused("the file went away while it was read".to_owned()))?;
-    take_in(file, name, text.expose(), home, variables, loaded)
+    take_in(file, name, text.expose(), home, variables, loaded)?;
+    if !written.is_by_us(name, text.expose().as_bytes())
+        && let Some((server, bind)) = loaded.servers.last_mut()
+    {
+        server.accepted = false;
+        // What narrows stays: a hash that must match, and that it can leave its sandbox.
+        server.trust.auto_approve_tools.clear();
+        bind.clear();
+    }
+    Ok(())
 }
 
 fn take_in(

@@ -162,6 +162,7 @@ pub fn masked_server(server: &Server) -> Value {
             "settings": server.shown.settings.clone().unwrap_or_else(|| json!({})),
         })),
         "description": server.description,
+        "rate_limit": server.rate_limit.map(|limit| json!({ "requests_per_minute": limit })),
         "missing_env": server.missing_env,
         "identity": server.identity().to_string(),
         "origin": origin,

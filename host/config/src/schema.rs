@@ -135,6 +135,11 @@ fn server() -> Value {
             })
         }
         "max_connections" => count("Connections to it at a time. Default: 256."),
+        "rate_limit" => block(
+            &keys::RATE_LIMIT,
+            "How often each persona may ask it.",
+            |_| json!({ "type": "integer", "minimum": 1, "maximum": 1_000_000, "description": "Requests a minute; as many may come at once. More wait." }),
+        ),
         "tools" => {
             block(&keys::TOOLS, "Which of its tools exist for agents; exact names.", |key| match key {
                 "allow" => texts("Only these; empty: all."),

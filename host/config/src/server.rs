@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,6 +18,9 @@ pub struct Server {
     pub name: String,
     /// Which layer it comes from.
     pub origin: Origin,
+    /// Whether its file is one that Toolgate wrote or the operator accepted; always for the operator's
+    /// own entries. What is not accepted is bound to nobody.
+    pub accepted: bool,
     /// How it is reached.
     pub transport: Transport,
     /// `enabled: false`: never connected, reported as `disabled`. Default true.
@@ -40,6 +44,8 @@ pub struct Server {
     /// Variables without a value that stand in a header, URL, command or working directory. Not
     /// empty: the server is not connected and is shown as `missing-credential` (FT-15).
     pub missing_env: Vec<String>,
+    /// How many requests a minute each persona may make; `None`: no limit. As many may come at once.
+    pub rate_limit: Option<NonZeroU32>,
     /// The operator's own words about it.
     pub description: Option<String>,
     /// The parts of the transport as they may be shown: templates instead of expanded values.
@@ -85,6 +91,7 @@ impl Server {
         Self {
             name,
             origin: Origin::Operator,
+            accepted: true,
             transport,
             enabled: true,
             protocol: Protocol::Auto,
@@ -96,6 +103,7 @@ impl Server {
             trust: Trust::default(),
             adapter: None,
             missing_env: Vec::new(),
+            rate_limit: None,
             description: None,
             shown: Shown::default(),
         }

@@ -11,7 +11,7 @@ use tokio::sync::broadcast;
 use toolgate_gateway::Gateway;
 use toolgate_wire::{ErrorObject, Outcome};
 
-pub use toolgate_gateway::{Call, Caller, Change, Progress, ToolPage};
+pub use toolgate_gateway::{Call, Caller, Change, Client, Progress, ToolPage};
 
 /// What an agent can reach.
 #[async_trait]

@@ -8,6 +8,7 @@
 //! keep up; the outcome is never dropped.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
@@ -15,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_wire::envelope::{self, Era};
 use toolgate_wire::{ErrorObject, Id, Notification, Outcome, Request, codes, edit};
 
-use crate::backend::{Backend, Call, Caller, Progress, ToolPage};
+use crate::backend::{Backend, Call, Caller, Client, Progress, ToolPage};
 use crate::{modern, reply};
 
 /// Steps of one call that may wait for this crate to take them.
@@ -25,6 +26,8 @@ const PROGRESS_QUEUE: usize = 32;
 pub(crate) struct Asked {
     /// Who.
     pub(crate) caller: Caller,
+    /// What can be asked of it, where its session said so; one of the stateless era says it itself.
+    pub(crate) client: Client,
     /// What.
     pub(crate) request: Request,
     /// The `Mcp-Param-*` headers it came with, names in lower case; `None` where there are no headers.
@@ -104,7 +107,9 @@ async fn call_tool(
     cancel: &CancellationToken,
     progress: ProgressSink<'_>,
 ) -> Outcome {
-    let Asked { caller, request, param_headers } = asked;
+    let Asked { caller, client, request, param_headers } = asked;
+    // A stateless client says with each request what it can be asked.
+    let client = if caller.era == Era::Modern { modern::client(request.params.as_deref()) } else { client };
     let token = progress_token(request.params.as_deref());
     let params = match neutral_params(request.params.as_deref()) {
         Ok(params) => params,
@@ -118,6 +123,8 @@ async fn call_tool(
         cancel: cancel.clone(),
         timeout: None,
         param_headers,
+        hold: Duration::MAX,
+        client,
     };
     let tell = |step: Progress| {
         if let Some(text) = token.as_ref().and_then(|token| progress_text(&step, token)) {

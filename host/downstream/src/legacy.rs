@@ -1,5 +1,7 @@
 //! What only the initialize era has: the handshake, and batches in the one revision that had them.
 
+use std::sync::Arc;
+
 use serde_json::json;
 use serde_json::value::RawValue;
 use toolgate_wire::envelope::LEGACY;
@@ -9,6 +11,9 @@ use crate::reply;
 
 /// The revision that allowed JSON-RPC batches; they came and went with it.
 const WITH_BATCHES: &str = "2025-03-26";
+
+/// Longest capabilities of a client that are kept, in bytes.
+const MAX_CAPABILITIES: usize = 16 * 1024;
 
 /// The revision this session will speak: the client's if it is known, else the newest of this era.
 ///
@@ -33,6 +38,14 @@ pub(crate) fn newest() -> &'static str {
 /// True if a session of this revision may send a JSON array of messages.
 pub(crate) fn has_batches(version: &str) -> bool {
     version == WITH_BATCHES
+}
+
+/// What a client declared in its handshake, as JSON text.
+pub(crate) fn capabilities(params: Option<&RawValue>) -> Arc<str> {
+    let declared = params.and_then(|raw| edit::get(raw.get(), "/capabilities"));
+    // What is no object, or longer than any client needs, declares nothing.
+    let usable = declared.filter(|text| text.starts_with('{') && text.len() <= MAX_CAPABILITIES);
+    Arc::from(usable.unwrap_or("{}"))
 }
 
 /// The result of `initialize`.

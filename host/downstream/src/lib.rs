@@ -11,6 +11,7 @@
 //! web page the operator has open. Hence the fixed order: Host and Origin, token, persona, and only
 //! then a body.
 
+mod asking;
 mod backend;
 mod call;
 mod caller;
@@ -25,7 +26,7 @@ mod reply;
 mod running;
 mod stdio;
 
-pub use backend::{Backend, Call, Caller, Change, Progress, ToolPage};
+pub use backend::{Backend, Call, Caller, Change, Client, Progress, ToolPage};
 pub use error::ServeError;
 pub use http::{HttpServer, serve_http};
 pub use options::{Credential, HttpOptions, StdioOptions, TokenCheck, TokenCheckError};

@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 use toolgate_wire::envelope::{self, Era, MODERN};
 use toolgate_wire::{ErrorObject, Id, Request, codes, edit};
 
+use crate::backend::Client;
 use crate::reply;
 
 /// Methods that the earlier era never had: without `_meta` they are this era's, written wrongly.
@@ -25,6 +26,14 @@ pub(crate) fn era_of(request: &Request) -> Result<Era, ErrorObject> {
         Ok(Some(meta)) => Err(unsupported(&meta.protocol_version)),
         Ok(None) if ONLY_HERE.contains(&request.method.as_str()) => Err(missing_envelope()),
         Ok(None) => Ok(Era::Legacy),
+    }
+}
+
+/// The client behind a request whose envelope was checked.
+pub(crate) fn client(params: Option<&RawValue>) -> Client {
+    match envelope::modern_meta(params) {
+        Ok(Some(meta)) => Client::rounds(meta.client_capabilities.get()),
+        _ => Client::silent(),
     }
 }
 

@@ -4,7 +4,7 @@
 //! After any wait the digests are compared again and a change goes back to the verdict. A call that
 //! may have run is never sent a second time.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::json;
@@ -19,8 +19,11 @@ use toolgate_wire::envelope::{self, Era, ResultKind};
 use toolgate_wire::{Id, Outcome, edit, headers};
 
 use crate::Gateway;
+use crate::ask::round::{self, Round};
+use crate::ask::{By, Question, Settled};
 use crate::caller::Caller;
 use crate::catalog::{FindError, Target, ToolHandle};
+use crate::client::Client;
 use crate::decide::{self, Ruling, Verdict};
 use crate::notes;
 use crate::reply::{self, ErrorCode, ErrorDetails};
@@ -41,10 +44,32 @@ pub struct Call {
     /// The `Mcp-Param-*` headers that repeat arguments, names in lower case; `None` where the client
     /// reached Toolgate without headers.
     pub param_headers: Option<Vec<(String, String)>>,
+    /// How long it may wait for a person, at most; `approvals.hold` where it is longer.
+    pub hold: Duration,
+    /// Whom to ask about it.
+    pub client: Client,
 }
 
-/// Members of `tools/call` that continue a task or an input round.
-const NOT_OFFERED: [&str; 3] = ["task", "inputResponses", "requestState"];
+/// Members of `tools/call` that continue a task.
+const NOT_OFFERED: [&str; 1] = ["task"];
+
+/// What a call that waits has around it.
+pub(crate) struct Waiting {
+    pub(crate) cancel: CancellationToken,
+    pub(crate) progress: Option<mpsc::Sender<Progress>>,
+    pub(crate) hold: Duration,
+    pub(crate) client: Client,
+    /// Whether it came with an answer: a call is not asked about twice in a row.
+    pub(crate) had_round: bool,
+    round: Mutex<Option<Round>>,
+}
+
+impl Waiting {
+    /// The answer that came along; it counts for the first question.
+    pub(crate) fn round(&self) -> Option<Round> {
+        self.round.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
 
 /// How often a call is judged, at most, when something changes each time while it waits.
 const MAX_REVIEWS: usize = 4;
@@ -73,8 +98,23 @@ impl Gateway {
             Ok(handle) => handle,
             Err(error) => return self.not_found(caller, &error, &call.request_id).await,
         };
+        let (params, round) = match round::take(call.params) {
+            Ok(taken) => taken,
+            Err(error) => return Outcome::Error(error),
+        };
+        let call = Call { params, ..call };
+        let waiting = Waiting {
+            cancel: call.cancel.clone(),
+            progress: call.progress.clone(),
+            hold: call.hold.min(self.config.approvals.hold),
+            client: call.client.clone(),
+            had_round: round.is_some(),
+            round: Mutex::new(round),
+        };
         let facts = notes::call_facts(caller, &handle, &call.request_id);
-        let path = Path { gateway: self, caller, handle, call: facts };
+        // Before the verdict, so that a freeze that comes after it ends this call.
+        let frozen = self.watch.token(&handle.server.name);
+        let path = Path { gateway: self, caller, handle, call: facts, waiting, frozen };
         match path.run(call).await {
             Ok(outcome) | Err(Stop(outcome)) => outcome,
         }
@@ -115,6 +155,9 @@ struct Path<'a> {
     caller: &'a Caller,
     handle: ToolHandle,
     call: CallFacts,
+    waiting: Waiting,
+    /// Ends what runs when its server is frozen.
+    frozen: CancellationToken,
 }
 
 impl Path<'_> {
@@ -122,12 +165,21 @@ impl Path<'_> {
         self.check_headers(&call).await?;
         let arguments = self.adapted_arguments(&call.params).await?;
         for _ in 0..MAX_REVIEWS {
-            self.judge(&arguments).await?;
+            let by = self.judge(&arguments).await?;
+            // A token is a wait like any other: what let the call pass must still do so.
+            if self.take_token().await? && !self.still_passes(&arguments, by)? {
+                continue;
+            }
             let params = self.upstream_params(&call.params, &arguments)?;
+            self.refuse_frozen(&arguments).await?;
             self.record_called(&params).await?;
             // The policies, a person and the row took their time: what was judged must still be what
             // the server shows. A change goes back to the verdict.
             let standing = self.renew();
+            if self.frozen.is_cancelled() {
+                self.note(AuditRow::failed(&self.call, "frozen while the row was written; nothing was sent"));
+                self.refuse_frozen(&arguments).await?;
+            }
             if standing == Standing::Same {
                 let outcome = self.send(call, params).await?;
                 return Ok(self.received(outcome).await);
@@ -143,6 +195,15 @@ impl Path<'_> {
         let text = "the tool changed while the call waited, again and again or for good, so nothing was sent. \
                     List the tools again and repeat the call.";
         Err(self.refuse(ErrorCode::Denied, text))
+    }
+
+    /// A freeze that came after the verdict: judged anew the call is denied, with the operator's reason.
+    async fn refuse_frozen(&self, arguments: &Document) -> Result<(), Stop> {
+        if !self.frozen.is_cancelled() {
+            return Ok(());
+        }
+        let facts = self.facts(Some(arguments.clone()));
+        Err(self.denied(&self.verdict(&facts)).await)
     }
 
     /// What an intermediary reads in headers must be what the server will read in the body (-32020).
@@ -213,19 +274,65 @@ impl Path<'_> {
         ))
     }
 
-    /// Steps 5 and 6: the verdict, and the ask where a person has to answer.
-    async fn judge(&self, arguments: &Document) -> Result<(), Stop> {
+    /// Steps 5 and 6: the verdict, and the ask where a person has to answer. An answer that came while
+    /// the call waited is followed by another verdict, which may have become another.
+    async fn judge(&self, arguments: &Document) -> Result<By, Stop> {
         let facts = self.facts(Some(arguments.clone()));
+        for _ in 0..=MAX_REVIEWS {
+            let verdict = self.verdict(&facts);
+            match verdict.ruling {
+                Ruling::Allow => return Ok(By::Policies),
+                Ruling::Deny => return Err(self.denied(&verdict).await),
+                Ruling::Ask => {}
+            }
+            let question = self.question(&facts, &verdict);
+            match self.gateway.settle(&question, &self.waiting).await.map_err(Stop)? {
+                Settled::Passed(by) => return Ok(by),
+                Settled::Answered => {}
+            }
+        }
+        Err(self.refuse(ErrorCode::Denied, "the grant was used up by the same call on another connection"))
+    }
+
+    fn verdict(&self, facts: &Arc<Facts>) -> Verdict {
         let binding = self.gateway.binding(self.caller, &self.handle.server.name);
-        let verdict = decide::decide(&self.gateway.plugins().plugins, &binding, Hook::Call, &facts);
-        match verdict.ruling {
-            Ruling::Allow => Ok(()),
-            Ruling::Deny => Err(self.denied(&verdict).await),
-            Ruling::Ask => self
-                .gateway
-                .spend_or_ask(self.caller, &self.handle, &facts, &verdict, &self.call)
-                .await
-                .map_err(Stop),
+        decide::decide(&self.gateway.plugins().plugins, &binding, Hook::Call, facts)
+    }
+
+    fn question<'b>(&'b self, facts: &'b Arc<Facts>, verdict: &'b Verdict) -> Question<'b> {
+        Question { caller: self.caller, handle: &self.handle, facts, verdict, call: &self.call }
+    }
+
+    /// After a wait: whether what let the call pass still does. A grant for once is spent already.
+    fn still_passes(&self, arguments: &Document, by: By) -> Result<bool, Stop> {
+        let facts = self.facts(Some(arguments.clone()));
+        let verdict = self.verdict(&facts);
+        match (verdict.ruling, by) {
+            (Ruling::Allow, _) | (Ruling::Ask, By::Once) => Ok(true),
+            (Ruling::Ask, By::Wider) => {
+                self.gateway.has_grant(&self.question(&facts, &verdict)).map_err(Stop)
+            }
+            (Ruling::Ask, By::Policies) | (Ruling::Deny, _) => Ok(false),
+        }
+    }
+
+    /// Step 7: a token of the persona's bucket for this server. Whether the call had to wait for it.
+    async fn take_token(&self) -> Result<bool, Stop> {
+        let deadline = self.handle.server.timeouts.max_total;
+        let waiting = self.gateway.rates.take(&self.handle.server, &self.caller.persona);
+        tokio::select! {
+            biased;
+            waited = waiting => Ok(waited),
+            () = self.waiting.cancel.cancelled() => {
+                self.note(AuditRow::cancelled(&self.call));
+                Err(self.refuse(ErrorCode::Cancelled, "the call was given up while it waited for its turn"))
+            }
+            () = self.frozen.cancelled() => Ok(true),
+            () = tokio::time::sleep(deadline) => {
+                let text = "no turn came within timeouts.max_total; nothing was sent";
+                self.gateway.note_refusal(AuditRow::denied(&self.call, "rate_limit", None, text)).await;
+                Err(self.refuse(ErrorCode::RateLimited, text))
+            }
         }
     }
 
@@ -283,14 +390,23 @@ impl Path<'_> {
             timeout: Some(call.timeout.unwrap_or(timeouts.call)),
             max_total: Some(timeouts.max_total),
             progress: call.progress,
-            cancel: call.cancel,
+            // A child: a freeze ends this request and not what else its client runs.
+            cancel: call.cancel.child_token(),
             mcp_param_headers: self.param_headers(&params),
         };
+        let cancel = options.cancel.clone();
         let connection = &self.handle.live.connection;
-        match connection.request("tools/call", Some(params), options).await {
-            Ok(outcome) => Ok(outcome),
-            Err(error) => Err(self.failed(&error)),
-        }
+        let asked = connection.request("tools/call", Some(params), options);
+        tokio::pin!(asked);
+        let answered = tokio::select! {
+            biased;
+            answered = &mut asked => answered,
+            () = self.frozen.cancelled() => {
+                cancel.cancel();
+                asked.await
+            }
+        };
+        answered.map_err(|error| self.failed(&error))
     }
 
     /// `Mcp-Param-*` for a modern server, from the schema it gave itself. An annotation that is not

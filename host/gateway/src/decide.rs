@@ -14,6 +14,8 @@ use std::sync::Arc;
 use toolgate_plugins::{Blocked, Decision, Facts, Hook, PluginSet, Policy, Redaction};
 use toolgate_signing::Digest;
 
+use crate::watch::Current;
+
 /// What the host made of all decisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ruling {
@@ -75,13 +77,35 @@ impl Verdict {
 #[derive(Debug, Clone)]
 pub struct Binding {
     bound: bool,
+    /// What the operator froze, where this is more than a look at names.
+    current: Option<Arc<Current>>,
 }
 
 impl Binding {
     /// Looks the binding up. An endpoint of one server narrows it and never widens it.
     pub fn of(servers: &[String], server: &str, server_only: Option<&str>) -> Self {
         let narrowed_away = server_only.is_some_and(|only| only != server);
-        Self { bound: !narrowed_away && servers.iter().any(|name| name == server) }
+        Self { bound: !narrowed_away && servers.iter().any(|name| name == server), current: None }
+    }
+
+    /// The same with what the operator froze.
+    pub(crate) fn with(self, current: Arc<Current>) -> Self {
+        Self { current: Some(current), ..self }
+    }
+
+    /// The denial of a server that is frozen. A freeze hides nothing: it is said, with its reason.
+    fn frozen(&self, facts: &Facts) -> Option<Verdict> {
+        let reason = self.current.as_ref()?.frozen(&facts.server)?;
+        Some(Verdict::refused(format!(
+            "server '{}' is frozen by the operator: {reason}. `toolgate thaw` ends it.",
+            facts.server
+        )))
+    }
+
+    /// What a policy says: one that is frozen denies all it guards.
+    fn ask(&self, policy: &Policy, hook: Hook, facts: &Arc<Facts>) -> Decision {
+        let frozen = self.current.as_ref().is_some_and(|now| now.frozen_plugins().contains(policy.name()));
+        if frozen { frozen_policy(policy) } else { policy.check(hook, facts) }
     }
 
     /// Whether anything of this server exists for the caller (SCP-002).
@@ -98,11 +122,14 @@ pub fn decide(policies: &PluginSet, binding: &Binding, hook: Hook, facts: &Arc<F
     if let Some(blocked) = policies.blocked().first() {
         return missing(blocked);
     }
+    if let Some(frozen) = binding.frozen(facts) {
+        return frozen;
+    }
     let ask = |policy: &Policy, fallback: bool| PolicyDecision {
         plugin: policy.name().to_owned(),
         digest: policy.digest(),
         fallback,
-        decision: policy.check(hook, facts),
+        decision: binding.ask(policy, hook, facts),
     };
     let mut decisions: Vec<PolicyDecision> = policies
         .policies()
@@ -126,10 +153,14 @@ pub fn decide_list(policies: &PluginSet, binding: &Binding, facts: &[Arc<Facts>]
     if let Some(blocked) = policies.blocked().first() {
         return facts.iter().map(|_| missing(blocked)).collect();
     }
+    // All entries of a list are of one server.
+    if let Some(frozen) = facts.first().and_then(|first| binding.frozen(first)) {
+        return facts.iter().map(|_| frozen.clone()).collect();
+    }
     let mut decisions: Vec<Vec<PolicyDecision>> = facts.iter().map(|_| Vec::new()).collect();
     for policy in policies.policies().iter().filter(|policy| policy.has(Hook::List)) {
         let all: Vec<usize> = (0..facts.len()).collect();
-        ask_batch(policy, false, facts, &all, &mut decisions);
+        ask_batch(binding, policy, false, facts, &all, &mut decisions);
     }
     for policy in policies.fallbacks().iter().filter(|policy| policy.has(Hook::List)) {
         let open: Vec<usize> = decisions
@@ -138,12 +169,13 @@ pub fn decide_list(policies: &PluginSet, binding: &Binding, facts: &[Arc<Facts>]
             .filter(|(_, of_entry)| undecided(of_entry))
             .map(|(index, _)| index)
             .collect();
-        ask_batch(policy, true, facts, &open, &mut decisions);
+        ask_batch(binding, policy, true, facts, &open, &mut decisions);
     }
     decisions.into_iter().map(|of_entry| combine(Hook::List, of_entry)).collect()
 }
 
 fn ask_batch(
+    binding: &Binding,
     policy: &Policy,
     fallback: bool,
     facts: &[Arc<Facts>],
@@ -152,7 +184,12 @@ fn ask_batch(
 ) {
     let chosen: Vec<Arc<Facts>> =
         indices.iter().filter_map(|index| facts.get(*index).map(Arc::clone)).collect();
-    let said = policy.check_list(&chosen);
+    let frozen = binding.current.as_ref().is_some_and(|now| now.frozen_plugins().contains(policy.name()));
+    let said = if frozen {
+        chosen.iter().map(|_| frozen_policy(policy)).collect()
+    } else {
+        policy.check_list(&chosen)
+    };
     for (index, decision) in indices.iter().zip(said) {
         if let Some(of_entry) = decisions.get_mut(*index) {
             of_entry.push(PolicyDecision {
@@ -163,6 +200,11 @@ fn ask_batch(
             });
         }
     }
+}
+
+fn frozen_policy(policy: &Policy) -> Decision {
+    let reason = format!("policy {} is frozen by the operator, and so denies all it guards", policy.name());
+    Decision::Deny { reason, fault: None }
 }
 
 fn not_bound(facts: &Arc<Facts>) -> Verdict {

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use toolgate_config::{Persona, Server};
 use toolgate_labels::Label;
 use toolgate_plugins::{Document, Facts, PinState, SurfaceKind};
+use toolgate_store::Standing;
 
 use crate::Gateway;
 use crate::caller::Caller;
 use crate::surface::{Surface, Tool};
+use crate::watch::Decided;
 
 /// Facts about a server as a whole, for the hook connect.
 pub(crate) fn of_server(gateway: &Gateway, caller: &Caller, server: &Server) -> Facts {
@@ -31,7 +33,12 @@ pub(crate) fn of_tool(
     document: Option<Document>,
 ) -> Facts {
     let label = Label::new("mcp", "call", &format!("{}/{}", server.name, tool.name));
-    Facts {
+    let reads_only = tool.read_only_hint == Some(true);
+    let decided = label
+        .as_ref()
+        .ok()
+        .and_then(|label| gateway.watch.current().decided(&caller.persona, label, reads_only));
+    let facts = Facts {
         kind: SurfaceKind::Tool,
         name: tool.name.clone(),
         auto_approved: names_tool(&server.trust.auto_approve_tools, tool),
@@ -43,7 +50,35 @@ pub(crate) fn of_tool(
         definition: Some(tool.definition.clone()),
         document,
         ..common(gateway, caller, server, label.as_ref().ok())
+    };
+    with_decided(facts, decided)
+}
+
+/// What `mcp allow|ask|deny` decided beforehand, in the words that policies understand: labels and
+/// automatic approval. Policies decide, as they do about toolgate.yaml, whose `require_approval` wins.
+fn with_decided(mut facts: Facts, decided: Option<Decided>) -> Facts {
+    let Some(Decided { decision, pattern }) = decided else { return facts };
+    match decision {
+        Standing::Allow => {
+            facts.auto_approved = true;
+            facts.matched_allow.get_or_insert(pattern);
+        }
+        Standing::Ask => {
+            facts.auto_approved = false;
+            // With labels an ask has to be one of them; without, whatever nothing allows asks.
+            if facts.has_capabilities && facts.matched_allow.is_some() {
+                facts.matched_approval.get_or_insert(pattern);
+            }
+        }
+        Standing::Deny => {
+            // As for a persona with labels of which none covers this.
+            facts.auto_approved = false;
+            facts.has_capabilities = true;
+            facts.matched_allow = None;
+            facts.matched_approval = None;
+        }
     }
+    facts
 }
 
 /// Whether a list of the operator's names this tool. Original names and exposed names are both

@@ -17,6 +17,7 @@ pub mod bundle;
 mod call;
 mod caller;
 mod catalog;
+mod client;
 mod connect;
 pub mod decide;
 mod explain;
@@ -27,6 +28,7 @@ pub mod lock;
 mod locked;
 mod notes;
 mod pin;
+mod rate;
 mod redact;
 pub mod reload;
 mod reply;
@@ -34,6 +36,7 @@ mod spec;
 mod status;
 mod supervise;
 mod surface;
+mod watch;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -49,6 +52,7 @@ use toolgate_wire::envelope::Era;
 pub use call::Call;
 pub use caller::Caller;
 pub use catalog::{PAGE, Target, ToolPage};
+pub use client::{AskError, Asker, Client};
 pub use connect::OpenError;
 pub use explain::{Explanation, PolicyLine};
 pub use locked::{Locked, Shown};
@@ -102,6 +106,9 @@ pub struct Gateway {
     locked: OnceLock<locked::Locked>,
     child_program: PathBuf,
     links: links::Links,
+    watch: watch::Watch,
+    rates: rate::Rates,
+    seal: ask::seal::Seal,
     changes: broadcast::Sender<Change>,
 }
 
@@ -127,7 +134,11 @@ impl Gateway {
             .iter()
             .map(|(name, server)| (name.clone(), Arc::new(server.clone())))
             .collect();
-        Arc::new(Self {
+        let watch = watch::Watch::new(&parts.store);
+        let gateway = Arc::new(Self {
+            watch,
+            rates: rate::Rates::default(),
+            seal: ask::seal::Seal::new(),
             servers,
             identities,
             prefixes,
@@ -138,7 +149,12 @@ impl Gateway {
             child_program: parts.child_program,
             links: links::Links::default(),
             changes: broadcast::channel(CHANGE_QUEUE).0,
-        })
+        });
+        // Without a runtime nothing can be called either.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(watch::follow(Arc::downgrade(&gateway)));
+        }
+        gateway
     }
 
     /// The configuration this gateway runs with.
@@ -186,7 +202,7 @@ impl Gateway {
 
     fn binding(&self, caller: &Caller, server: &str) -> Binding {
         let bound = self.config.personas.get(&caller.persona).map_or(&[][..], |persona| &persona.servers);
-        Binding::of(bound, server, caller.server_only.as_deref())
+        Binding::of(bound, server, caller.server_only.as_deref()).with(self.watch.current())
     }
 
     /// The plugins in force at this moment.
@@ -197,6 +213,14 @@ impl Gateway {
     fn adapter_of(&self, server: &Server) -> Result<Option<Arc<Adapter>>, AdapterMissing> {
         if server.adapter.is_none() {
             return Ok(None);
+        }
+        if let Some(used) = &server.adapter
+            && self.watch.current().frozen_plugins().contains(&used.plugin)
+        {
+            return Err(AdapterMissing {
+                server: server.name.clone(),
+                reason: format!("plugin {} is frozen by the operator", used.plugin),
+            });
         }
         let plugins = self.plugins();
         plugins.plugins.adapter(&server.name).map(|adapter| Some(Arc::clone(adapter))).ok_or_else(|| {

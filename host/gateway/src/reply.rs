@@ -15,6 +15,8 @@ pub enum ErrorCode {
     Denied,
     /// A person has to answer first.
     Asked,
+    /// Nobody answered in time.
+    Unanswered,
     /// Too many asks of this caller are open.
     TooManyAsks,
     /// The server could not be reached.
@@ -47,6 +49,7 @@ impl ErrorCode {
         match self {
             Self::Denied => "denied",
             Self::Asked => "approval_required",
+            Self::Unanswered => "approval_timed_out",
             Self::TooManyAsks => "too_many_asks",
             Self::ServerUnavailable => "server_unavailable",
             Self::Authentication => "authentication_required",

@@ -37,6 +37,8 @@ pub(crate) struct Format {
     pub(crate) number: i64,
     /// The statements that make an empty file this format.
     pub(crate) create: &'static str,
+    /// The statements that make a file of an earlier format the next one, from format 1 on.
+    pub(crate) migrate: &'static [&'static str],
 }
 
 /// An open database and its path, for messages.
@@ -64,7 +66,7 @@ impl Database {
                 Durability::Disk => "FULL",
             },
         )?;
-        database.create_if_new(format)?;
+        database.bring_up(format)?;
         Ok(database)
     }
 
@@ -118,9 +120,13 @@ impl Database {
         Ok(())
     }
 
-    fn create_if_new(&mut self, format: &Format) -> Result<(), StoreError> {
-        if self.format_number()? == format.number {
+    fn bring_up(&mut self, format: &Format) -> Result<(), StoreError> {
+        let found = self.format_number()?;
+        if found == format.number {
             return Ok(());
+        }
+        if found > 0 {
+            self.keep_copy(found)?;
         }
         let path = self.path.clone();
         let failed = |source| StoreError::sqlite("create the tables", &path, source);
@@ -136,6 +142,13 @@ impl Database {
             // Another process was faster.
             return Ok(());
         }
+        if (1..format.number).contains(&number) {
+            for step in format.migrate.iter().skip(usize::try_from(number - 1).unwrap_or(usize::MAX)) {
+                transaction.execute_batch(step).map_err(failed)?;
+            }
+            transaction.pragma_update(None, "user_version", format.number).map_err(failed)?;
+            return transaction.commit().map_err(failed);
+        }
         if number != 0 || objects != 0 {
             return Err(StoreError::Damaged {
                 path: path.clone(),
@@ -146,6 +159,26 @@ impl Database {
         transaction.execute_batch(format.create).map_err(failed)?;
         transaction.pragma_update(None, "user_version", format.number).map_err(failed)?;
         transaction.commit().map_err(failed)
+    }
+
+    /// A file of an earlier format is kept as it is before it is changed, under its own name with the
+    /// number of the format behind it. A copy that is there already was made by whoever came first.
+    fn keep_copy(&self, found: i64) -> Result<(), StoreError> {
+        let mut name = self.path.clone().into_os_string();
+        name.push(format!(".format-{found}"));
+        let copy = PathBuf::from(name);
+        if copy.exists() {
+            return Ok(());
+        }
+        let mut unfinished = copy.clone().into_os_string();
+        unfinished.push(format!(".{}", toolgate_base::random_hex(8)));
+        let unfinished = PathBuf::from(unfinished);
+        // An empty, private file is what SQLite fills; it would make one that others can read.
+        drop(sys::open_private(&unfinished).map_err(|source| StoreError::io("create", &unfinished, source))?);
+        self.connection
+            .execute("VACUUM INTO ?1", [unfinished.to_string_lossy()])
+            .map_err(self.error("copy the database before its format changes"))?;
+        std::fs::rename(&unfinished, &copy).map_err(|source| StoreError::io("rename", &copy, source))
     }
 
     /// SQLite does not wait while the mode of a new file changes, so the wait is here.

@@ -120,6 +120,21 @@ pub enum StoreError {
         /// The limit.
         limit: usize,
     },
+    /// There are more wider grants than are kept.
+    #[error("{limit} grants are kept, which is the limit; revoke some: `toolgate approvals list`")]
+    TooManyGrants {
+        /// The limit.
+        limit: i64,
+    },
+    /// A server that can leave its sandbox gets no grant that outlives a session (APR-020).
+    #[error(
+        "server '{server}' has trust.host_escape, so nothing of it is granted for longer than a session; \
+         use --for once or --for session"
+    )]
+    GrantTooWide {
+        /// The server.
+        server: String,
+    },
     /// The ask is not in a state that allows the answer.
     #[error("ask {id} cannot be answered: it is {state}")]
     AskClosed {
@@ -154,9 +169,10 @@ impl StoreError {
     /// The class of this error.
     pub fn class(&self) -> ErrorClass {
         match self {
-            Self::NewerFormat { .. } | Self::WriterName { .. } | Self::QueryRefused { .. } => {
-                ErrorClass::Usage
-            }
+            Self::NewerFormat { .. }
+            | Self::WriterName { .. }
+            | Self::QueryRefused { .. }
+            | Self::GrantTooWide { .. } => ErrorClass::Usage,
             Self::Damaged { .. } | Self::PinsLost { .. } => ErrorClass::Integrity,
             Self::NotRecorded(inner) => inner.class(),
             _ => ErrorClass::Failed,

@@ -35,8 +35,10 @@ pub use database::{BUSY_TIMEOUT, Durability};
 pub use error::{ErrorClass, StoreError};
 pub use operator::{Operator, OperatorError, OperatorProof};
 pub use paths::{AUDIT_DB, AUDIT_HEADS, OPERATOR, PINS_KNOWN, STATE_DB, protected_files};
-pub use state::asks::{Ask, AskAbout, AskBinding, AskState, Recorded};
+pub use state::asks::{Answer, Ask, AskAbout, AskBinding, AskState, Recorded};
+pub use state::grants::{Grant, GrantQuery, GrantScope};
 pub use state::pins::{KnownServer, PinnedDefinition, Pins};
+pub use state::standing::{Freeze, Frozen, Standing, StandingDecision};
 pub use state::tokens::{IssuedToken, TokenInfo, TokenOwner};
 pub use store::Store;
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use toolgate_base::{Clock, SystemClock, files};
 use toolgate_signing::Digest;
 
+use crate::audit::event::Event;
 use crate::audit::reader::AuditReader;
 use crate::audit::row::{AuditRow, Position};
 use crate::audit::verify::{self, VerifyReport};
@@ -14,8 +15,10 @@ use crate::audit::writer::Writer;
 use crate::database::Durability;
 use crate::error::StoreError;
 use crate::state::State;
-use crate::state::asks::{Ask, AskAbout, AskBinding, AskState, Recorded};
+use crate::state::asks::{Answer, Ask, AskAbout, AskBinding, AskState, Recorded};
+use crate::state::grants::{Grant, GrantQuery, GrantScope};
 use crate::state::pins::{KnownServer, PinnedDefinition, Pins};
+use crate::state::standing::{Freeze, Frozen, StandingDecision};
 use crate::state::tokens::{IssuedToken, TokenInfo, TokenOwner};
 
 /// The audit log and the state of one data directory, open for writing.
@@ -129,9 +132,117 @@ impl Store {
         self.state.asks(state)
     }
 
-    /// Answers a pending ask. Only code that has proof of the operator may call this.
-    pub fn answer_ask(&self, id: &str, grant: bool, by: &str) -> Result<Ask, StoreError> {
-        self.state.answer_ask(id, grant, by)
+    /// Answers a pending ask, and writes who answered and where before the answer counts. Only code
+    /// that has proof of the operator, or that shows the ask where the persona allows it, calls this.
+    pub async fn answer_ask(&self, id: &str, answer: &Answer) -> Result<Ask, StoreError> {
+        let ask = self.pending(id)?;
+        self.append(AuditRow::answered(&ask, answer)).await?;
+        self.state.answer_ask(id, answer)
+    }
+
+    /// As [`Self::answer_ask`] with a grant that is wider than the call: the call passes once, and the
+    /// grant stands beside it.
+    pub async fn grant_wider(
+        &self,
+        id: &str,
+        answer: &Answer,
+        scope: GrantScope,
+        ttl: Option<Duration>,
+    ) -> Result<Grant, StoreError> {
+        let ask = self.pending(id)?;
+        if ask.about.host_escape && scope == GrantScope::Persona {
+            return Err(StoreError::GrantTooWide { server: ask.about.server });
+        }
+        let ttl_ms = ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
+        let row = AuditRow::answered(&ask, answer).with("scope", scope.as_str()).with("ttl_ms", ttl_ms);
+        self.append(row).await?;
+        let grant = self.state.add_grant(&ask, scope, ttl, &answer.by, answer.surface)?;
+        // The wider grant answers the open call as well; one that nobody waits for any more is no error.
+        match self.state.answer_ask(id, answer) {
+            Ok(_) | Err(StoreError::AskClosed { .. }) => Ok(grant),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes back a grant, for one call or wider; its row is written first. False where none is open.
+    pub async fn revoke(&self, id: &str, by: &str) -> Result<bool, StoreError> {
+        self.append(AuditRow::new(Event::ApprovalRevoke).with("grant", id).with("approver", by)).await?;
+        if id.starts_with("ask_") {
+            return Ok(self.state.revoke_ask(id, by)?.is_some());
+        }
+        Ok(self.state.revoke_grant(id)?.is_some())
+    }
+
+    /// Every wider grant that is kept, oldest first.
+    pub fn grants(&self) -> Result<Vec<Grant>, StoreError> {
+        self.state.grants()
+    }
+
+    /// The open grant that covers exactly this.
+    pub fn grant_for(&self, query: &GrantQuery<'_>) -> Result<Option<Grant>, StoreError> {
+        self.state.grant_for(query)
+    }
+
+    /// A number that changes when another process changed asks, grants, pins, tokens, standing
+    /// decisions or what is frozen. Costs microseconds.
+    pub fn state_version(&self) -> Result<i64, StoreError> {
+        self.state.version()
+    }
+
+    /// Sets a standing decision; its row is written first. The caller has proof of the operator where
+    /// it widens.
+    pub async fn set_standing(&self, decision: &StandingDecision) -> Result<(), StoreError> {
+        self.append(AuditRow::standing_set(decision)).await?;
+        self.state.set_standing(decision)
+    }
+
+    /// Every standing decision.
+    pub fn standing(&self) -> Result<Vec<StandingDecision>, StoreError> {
+        self.state.standing()
+    }
+
+    /// Freezes, and takes back every ask and unused grant that it is about. Gives those.
+    pub async fn freeze(&self, freeze: &Freeze) -> Result<Vec<Ask>, StoreError> {
+        let row = AuditRow::new(Event::Frozen)
+            .with("what", freeze.what.to_string())
+            .with("reason", freeze.reason.as_str())
+            .with("by", freeze.frozen_by.as_str());
+        self.append(row).await?;
+        self.state.freeze(freeze)?;
+        let server = match &freeze.what {
+            Frozen::All => None,
+            Frozen::Server(name) => Some(name.as_str()),
+            Frozen::Plugin(_) => return Ok(Vec::new()),
+        };
+        let voided = self.state.void_asks(server, &freeze.frozen_by, "freeze")?;
+        for ask in &voided {
+            let answer = Answer { grant: false, by: freeze.frozen_by.clone(), surface: "freeze" };
+            self.append_detached(AuditRow::answered(ask, &answer));
+        }
+        Ok(voided)
+    }
+
+    /// Ends a freeze; its row is written first. False where there was none. The caller has proof of
+    /// the operator.
+    pub async fn thaw(&self, what: &Frozen, by: &str) -> Result<bool, StoreError> {
+        let row = AuditRow::new(Event::Thawed).with("what", what.to_string()).with("by", by);
+        self.append(row).await?;
+        self.state.thaw(what)
+    }
+
+    /// Everything that is frozen.
+    pub fn frozen(&self) -> Result<Vec<Freeze>, StoreError> {
+        self.state.frozen()
+    }
+
+    fn pending(&self, id: &str) -> Result<Ask, StoreError> {
+        match self.state.ask(id)? {
+            Some(ask) if ask.state == AskState::Pending => Ok(ask),
+            other => Err(StoreError::AskClosed {
+                id: id.to_owned(),
+                state: other.map_or_else(|| "unknown".to_owned(), |ask| ask.state.to_string()),
+            }),
+        }
     }
 
     /// Spends the grant of exactly this call. `Some` is given once for a grant, whatever number of

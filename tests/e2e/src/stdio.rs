@@ -87,9 +87,16 @@ impl Stdio {
     /// The handshake of the legacy era.
     #[track_caller]
     pub fn initialize(&mut self) -> Value {
+        self.initialize_with("{}")
+    }
+
+    /// The same with capabilities of the client, as JSON text.
+    #[track_caller]
+    pub fn initialize_with(&mut self, capabilities: &str) -> Value {
+        let capabilities: Value = serde_json::from_str(capabilities).unwrap();
         let params = json!({
             "protocolVersion": "2025-11-25",
-            "capabilities": {},
+            "capabilities": capabilities,
             "clientInfo": { "name": "by-hand", "version": "1" },
         });
         let reply = self.request("initialize", &params);

@@ -2,6 +2,7 @@
 //! proves; each gate's test fails when its call site is removed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod asks;
 mod calls;
 mod docs;
 mod door;

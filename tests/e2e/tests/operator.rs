@@ -3,7 +3,8 @@
 
 use crate::sandbox;
 
-const PIN: &str = "horse-battery-7";
+/// What these tests type.
+pub(crate) const PIN: &str = "horse-battery-7";
 
 /// Sets the PIN at a terminal.
 pub(crate) fn with_pin(sandbox: &toolgate_e2e::Sandbox) {
@@ -21,9 +22,11 @@ fn gate_operator_every_verb_that_widens_needs_the_pin_at_a_terminal() {
     assert!(before.stderr.contains("could approve itself"), "until a PIN is set it says so: {before:?}");
     with_pin(&sandbox);
     let file = sandbox.config_file().display().to_string();
+    let asked = sandbox.run(&["mcp", "call", "fix.echo", "--output", "json"]).exits(3).json();
+    let ask = asked["_meta"]["toolgate/error"]["ask"].as_str().unwrap().to_owned();
     for verb in WIDENING {
         let mut args = vec!["--config", &file];
-        args.extend(*verb);
+        args.extend(verb.iter().map(|word| if word.starts_with("ask_") { ask.as_str() } else { word }));
         // An agent's shell: no terminal, and whatever it sends or sets is no PIN.
         let mut command = sandbox.command(&args);
         command.env("TOOLGATE_PIN", PIN).env("PIN", PIN);
@@ -39,8 +42,16 @@ fn gate_operator_every_verb_that_widens_needs_the_pin_at_a_terminal() {
 }
 
 /// Every verb of this version that widens what agents may do.
-const WIDENING: &[&[&str]] =
-    &[&["token", "issue"], &["config", "trust"], &["mcp", "pin", "fix", "--accept"], &["operator", "init"]];
+const WIDENING: &[&[&str]] = &[
+    &["token", "issue"],
+    &["config", "trust"],
+    &["mcp", "pin", "fix", "--accept"],
+    &["approvals", "grant", "ask_0123456789abcdef"],
+    &["mcp", "allow", "fix"],
+    &["mcp", "ask", "fix"],
+    &["thaw", "--all"],
+    &["operator", "init"],
+];
 
 #[test]
 fn the_pin_typed_at_a_terminal_opens_and_is_not_shown() {
@@ -106,4 +117,40 @@ fn doctor_status_and_quickstart_say_that_nothing_proves_the_operator() {
     assert!(quickstart.stdout.contains(told), "{quickstart:?}");
     with_pin(&sandbox);
     assert!(!sandbox.run(&["doctor"]).exits(0).stdout.contains(told));
+}
+
+#[test]
+fn a_file_in_servers_d_that_toolgate_did_not_write_opens_nothing_until_the_operator_accepts_it() {
+    let sandbox = sandbox();
+    sandbox.configure("personas:\n  default:\n    capabilities: { allow: [\"mcp.call:*\"] }\n");
+    let fixture = sandbox.fixture().display().to_string();
+    sandbox.run(&["mcp", "add", "mine", "--", &fixture]).exits(0);
+    let call = |server: &str| {
+        sandbox.run(&["mcp", "call", &format!("{server}.echo"), "--json", r#"{"message":"a"}"#])
+    };
+    call("mine").exits(0);
+    with_pin(&sandbox);
+    // An agent with a shell writes a server of its own, and edits the one that is there.
+    let evil = format!(
+        "format: 1\ntransport: stdio\ncommand: {fixture}\nargs: []\nbind: [default]\ntrust: {{ auto_approve_tools: [echo] }}\n"
+    );
+    sandbox.write("data/servers.d/evil.yaml", &evil);
+    let told = call("evil").exits(1);
+    assert!(told.stderr.contains("was not written by Toolgate"), "{told:?}");
+    let path = sandbox.data().join("servers.d/mine.yaml");
+    let edited = std::fs::read_to_string(&path).unwrap() + "trust: { auto_approve_tools: [big] }\n";
+    std::fs::write(&path, edited).unwrap();
+    call("mine").exits(1);
+    // Not even with a terminal: it does not know the PIN.
+    sandbox.run_detached(&sandbox.command(&["mcp", "pin", "evil", "--accept"]), "").exits(3);
+    sandbox.type_to(&["mcp", "pin", "mine", "--accept"], &[("Operator PIN: ", "guessed it")]).exits(3);
+    call("mine").exits(1);
+    let accepted = sandbox.type_to(&["mcp", "pin", "mine", "--accept"], &[("Operator PIN: ", PIN)]).exits(0);
+    assert!(accepted.stdout.contains("auto_approve_tools"), "what is accepted is shown: {accepted:?}");
+    call("mine").exits(0);
+    call("evil").exits(1);
+    // With `managed: off` no file there counts, whoever wrote it.
+    sandbox.configure("managed: off\n");
+    let listed = sandbox.run(&["mcp", "list", "--json"]).exits(0);
+    assert!(!listed.stdout.contains("evil") && !listed.stdout.contains("mine"), "{listed:?}");
 }

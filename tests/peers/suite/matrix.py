@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import cases_cli as cli, cases_life as life, cases_through as through
+from . import cases_asks as asks, cases_cli as cli, cases_life as life, cases_through as through
 from .case import HTTP, STDIO, Case
 from .parts import LEGACY, MODERN
 
@@ -20,6 +20,8 @@ def cases() -> list[Case]:
         found += [case(part, "stdio", "-", life.probed_era)]
     for part in WITH_PROGRESS + ("filesystem",):
         found += [case(part, "stdio", "-", life.wrong_era_is_refused)]
+    found += [case("everything", transport, era, asks.the_person_at_the_client_answers)
+              for transport in (STDIO, HTTP) for era in (LEGACY, MODERN)]
     return found + life_cases() + cli_cases()
 
 

@@ -4,6 +4,7 @@ mod approvals;
 mod audit;
 mod config;
 mod doctor;
+mod freeze;
 mod init;
 mod key;
 pub(crate) mod lock;
@@ -39,7 +40,9 @@ pub(crate) async fn run(cli: Cli) -> Result<(), Failure> {
         Command::Key(command) => key::run(&command),
         Command::Plugin(command) => plugin::run(explicit, &command).await,
         Command::Registry(command) => registry::run(command).await,
-        Command::Approvals(command) => approvals::run(explicit, &command),
+        Command::Approvals(command) => approvals::run(explicit, &command).await,
+        Command::Freeze(args) => freeze::freeze(explicit, &args).await,
+        Command::Thaw(args) => freeze::thaw(explicit, &args).await,
         Command::Audit(command) => audit::run(explicit, command).await,
         Command::Config(command) => config::run(explicit, command).await,
         Command::Secret(command) => secret::run(explicit, &command),
@@ -69,6 +72,22 @@ fn refuse_unlocked(command: &Command) -> Result<(), Failure> {
     Err(Failure::usage("--locked changes nothing, and this command does or has nothing that is locked").hint(
         "it goes with serve, mcp call|list|tools|status|explain, plugin list|inspect|verify, lock check",
     ))
+}
+
+/// A length of time of the command line: a number and `s`, `m`, `h` or `d`.
+fn duration(text: &str) -> Result<std::time::Duration, Failure> {
+    let unusable = || Failure::usage(format!("`{text}` is no length of time")).hint("write 30m, 12h or 7d");
+    let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(unusable)?;
+    let number: u64 = number.parse().map_err(|_| unusable())?;
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3_600,
+        "d" => 86_400,
+        _ => return Err(unusable()),
+    };
+    let seconds = number.checked_mul(seconds).filter(|seconds| *seconds > 0).ok_or_else(unusable)?;
+    Ok(std::time::Duration::from_secs(seconds))
 }
 
 fn version(format: Format) -> Result<(), Failure> {

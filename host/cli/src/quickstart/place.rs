@@ -71,6 +71,7 @@ servers:
   fickle:
     command: {program}
     args: ["__demo", {notes}, {story}]
+approvals: {{ hold: 0s }}
 personas:
   default:
     servers: [notes, fickle]

@@ -74,13 +74,13 @@ pub(crate) const SERVER: Keys = Keys {
         "trust",
         "adapter",
         "description",
+        "rate_limit",
         "bind",
         "format",
     ],
-    aliases: &[("type", "transport"), ("protocol_version", "protocol")],
+    aliases: &[("type", "transport"), ("protocol_version", "protocol"), ("rateLimit", "rate_limit")],
     later: &[
         "auth",
-        "rate_limit",
         "elicitation",
         "elicitation_timeout",
         "sampling",
@@ -93,6 +93,11 @@ pub(crate) const SERVER: Keys = Keys {
 
 pub(crate) const TIMEOUTS: Keys = keys(&["init", "call", "probe", "max_total"]);
 pub(crate) const RESTARTS: Keys = keys(&["first", "longest", "starts", "within"]);
+pub(crate) const RATE_LIMIT: Keys = Keys {
+    known: &["requests_per_minute"],
+    aliases: &[("requestsPerMinute", "requests_per_minute"), ("callsPerMinute", "requests_per_minute")],
+    later: &[],
+};
 pub(crate) const TOOLS: Keys = keys(&["allow", "deny"]);
 pub(crate) const TRUST: Keys = Keys {
     known: &["auto_approve_tools", "pinned_tool_hash", "host_escape"],

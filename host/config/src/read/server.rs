@@ -1,5 +1,6 @@
 //! One entry of `servers`, or the body of a file of the managed layer (rows CFG-*).
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -114,9 +115,28 @@ fn read_plain(reader: &mut Reader<'_>, fields: &mut Fields, server: &mut Server)
         ];
         server.instance = reader.choice(&item, &choices).unwrap_or_default();
     }
+    if let Some(item) = fields.take("rate_limit") {
+        server.rate_limit = read_rate_limit(reader, item);
+    }
     if let Some(item) = fields.take("description") {
         server.description = reader.filled(&item).map(|text| text.value);
     }
+}
+
+/// `rate_limit: { requests_per_minute: N }`; no entry is no limit (design, section 9; row RL-004).
+fn read_rate_limit(reader: &mut Reader<'_>, item: Item) -> Option<NonZeroU32> {
+    let whole = Item { node: item.node.clone(), key: item.key.clone() };
+    let mut fields = reader.fields(item, &keys::RATE_LIMIT)?;
+    let Some(item) = fields.take("requests_per_minute") else {
+        reader.wrong(
+            &whole,
+            "`requests_per_minute` is missing",
+            "write rate_limit: { requests_per_minute: 60 }",
+        );
+        return None;
+    };
+    let number = reader.number(&item, 1, 1_000_000)?;
+    u32::try_from(number).ok().and_then(NonZeroU32::new)
 }
 
 fn read_timeouts(reader: &mut Reader<'_>, item: Item) -> Timeouts {

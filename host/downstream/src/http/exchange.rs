@@ -19,8 +19,11 @@ use toolgate_wire::envelope::Era;
 use super::Shared;
 use super::answer::{self, Reply};
 use super::body::Accepts;
+use super::sessions::Session;
 use super::share::Share;
 use super::stream::{self, Item};
+use crate::asking::{Outlet, SessionAsker};
+use crate::backend::Client;
 use crate::call::Asked;
 use crate::running::Ticket;
 use crate::{call, reply};
@@ -41,10 +44,22 @@ enum Event {
 }
 
 /// Runs a request and answers it in a form its client reads.
-pub(super) async fn run(shared: &Arc<Shared>, asked: Asked, accepts: Accepts, hold: Hold) -> Reply {
+///
+/// `session` is that of a legacy request, whose client can be asked on the stream.
+pub(super) async fn run(
+    shared: &Arc<Shared>,
+    mut asked: Asked,
+    accepts: Accepts,
+    hold: Hold,
+    session: Option<&Session>,
+) -> Reply {
     let cancel = hold.cancelled(shared);
     let guard = cancel.clone().drop_guard();
     let (events, mut told) = mpsc::channel(stream::QUEUE);
+    // A question is an event before the reply, which only a stream can hold.
+    if let Some(session) = session.filter(|_| accepts.events) {
+        asked.client = client_of(session, &events);
+    }
     shared.tasks.spawn(work(Arc::clone(shared), asked, cancel, hold, events));
     let patience = tokio::time::sleep(shared.options.stream_after);
     tokio::pin!(patience);
@@ -123,6 +138,18 @@ async fn work(
     let wanted = hold.finish();
     let text = wanted.then(|| reply::response(Some(&id), outcome));
     drop(events.send(Event::Done(status, text)).await);
+}
+
+/// The client of a session, asked on the stream of the request at hand: that one is open, and whoever
+/// reads it is the one who waits.
+fn client_of(session: &Session, events: &mpsc::Sender<Event>) -> Client {
+    let events = events.clone();
+    let outlet: Outlet = Arc::new(move |text| {
+        let events = events.clone();
+        Box::pin(async move { events.send(Event::Step(text)).await.is_ok() })
+    });
+    let asker = SessionAsker::new(Arc::clone(&session.asking), outlet);
+    Client::session(Arc::clone(&session.capabilities), asker)
 }
 
 fn as_stream(shared: &Shared, first: Option<Item>, told: mpsc::Receiver<Event>, guard: DropGuard) -> Reply {

@@ -18,7 +18,7 @@ use super::exchange::{self, Hold};
 use super::service::{immediate, version};
 use super::sessions::Session;
 use super::stream::{self, Item};
-use crate::backend::Caller;
+use crate::backend::{Caller, Client};
 use crate::call::Asked;
 use crate::caller::Claims;
 use crate::changes::ListChanges;
@@ -50,8 +50,8 @@ pub(super) async fn request(
     };
     match begin(&session, &request.id) {
         Ok(ticket) => {
-            let asked = Asked { caller, request, param_headers: None };
-            exchange::run(shared, asked, accepts, Hold::Session(ticket)).await
+            let asked = Asked { caller, client: Client::silent(), request, param_headers: None };
+            exchange::run(shared, asked, accepts, Hold::Session(ticket), Some(&session)).await
         }
         Err(error) => answer::error(StatusCode::BAD_REQUEST, Some(&request.id), error),
     }
@@ -91,7 +91,7 @@ pub(super) async fn batch(
         match item {
             Ok(Message::Request(request)) => match start(&session, admitted, &request) {
                 Ok((caller, ticket)) => {
-                    let asked = Asked { caller, request, param_headers: None };
+                    let asked = Asked { caller, client: Client::silent(), request, param_headers: None };
                     running.push(exchange::run_quietly(shared, asked, ticket));
                 }
                 Err(error) => replies.push(reply::response(Some(&request.id), Outcome::Error(error))),
@@ -144,7 +144,7 @@ async fn initialize(shared: &Arc<Shared>, admitted: &Admitted, accepts: Accepts,
     if let Err(error) = claims(admitted, params) {
         return answer::error(StatusCode::FORBIDDEN, Some(&request.id), error);
     }
-    let session = match shared.sessions.create(admitted, version) {
+    let session = match shared.sessions.create(admitted, version, legacy::capabilities(params)) {
         Ok(session) => session,
         Err(full) => return answer::too_many(&full.to_string()),
     };
@@ -240,7 +240,16 @@ fn caller(session: &Session, admitted: &Admitted, params: Option<&RawValue>) -> 
 }
 
 fn note(session: &Session, message: &Message) {
-    let Message::Notification(notification) = message else { return };
+    let notification = match message {
+        Message::Notification(notification) => notification,
+        Message::Response(response) => {
+            if !session.asking.answered(response.clone()) {
+                tracing::debug!(session = session.name, "a response came, but nothing was asked");
+            }
+            return;
+        }
+        Message::Request(_) => return,
+    };
     if notification.method != "notifications/cancelled" {
         return;
     }

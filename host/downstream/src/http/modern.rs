@@ -17,6 +17,7 @@ use super::body::Accepts;
 use super::exchange::{self, Hold};
 use super::share::Share;
 use super::stream::{self, Item};
+use crate::backend::Client;
 use crate::call::Asked;
 use crate::caller::Claims;
 use crate::changes::ListChanges;
@@ -59,8 +60,8 @@ pub(super) async fn request(
     let thread = claims.thread_id.as_deref().unwrap_or_default();
     let session = format!("http:{}:{thread}", admitted.credential.id);
     let caller = admitted.caller(session, Era::Modern, claims);
-    let asked = Asked { caller, request, param_headers: Some(param_headers) };
-    exchange::run(shared, asked, accepts, Hold::Alone(share)).await
+    let asked = Asked { caller, client: Client::silent(), request, param_headers: Some(param_headers) };
+    exchange::run(shared, asked, accepts, Hold::Alone(share), None).await
 }
 
 /// The error for headers that name another revision than the body. A missing header is no contradiction:

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::admit::Admitted;
+use crate::asking::Asking;
 use crate::backend::Backend;
 use crate::options::HttpOptions;
 use crate::running::Running;
@@ -40,6 +41,10 @@ pub(super) struct Session {
     pub(super) name: String,
     /// The revision both sides speak.
     pub(super) version: &'static str,
+    /// What the client declared in its handshake.
+    pub(super) capabilities: Arc<str>,
+    /// What the client was asked and has not answered.
+    pub(super) asking: Arc<Asking>,
     /// What runs now.
     pub(super) running: Arc<Running>,
     /// Ends with the session; parent of its calls and streams.
@@ -82,7 +87,12 @@ impl Sessions {
     }
 
     /// Makes a session for whoever was admitted.
-    pub(super) fn create(&self, admitted: &Admitted, version: &'static str) -> Result<Arc<Session>, Full> {
+    pub(super) fn create(
+        &self,
+        admitted: &Admitted,
+        version: &'static str,
+        capabilities: Arc<str>,
+    ) -> Result<Arc<Session>, Full> {
         let mut table = self.lock();
         if self.full(&table, admitted).is_some() {
             self.reap(&mut table);
@@ -94,6 +104,8 @@ impl Sessions {
             id: toolgate_base::random_hex(32),
             name: format!("http:{}", toolgate_base::random_hex(8)),
             version,
+            capabilities,
+            asking: Arc::default(),
             running: Running::new(self.max_running),
             end: CancellationToken::new(),
             credential: admitted.credential.id.clone(),
@@ -159,6 +171,7 @@ impl Sessions {
 
     fn stop(&self, session: &Session) {
         session.running.cancel_all();
+        session.asking.end();
         session.end.cancel();
         self.backend.end_session(&session.name);
     }

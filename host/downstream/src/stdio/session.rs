@@ -10,10 +10,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolgate_wire::envelope::Era;
 use toolgate_wire::line::Line;
-use toolgate_wire::{ErrorObject, Id, Limits, Message, Notification, Outcome, Request, codes, edit};
+use toolgate_wire::{
+    ErrorObject, Id, Limits, Message, Notification, Outcome, Request, Response, codes, edit,
+};
 
 use super::writer::Writer;
-use crate::backend::{Backend, Caller};
+use crate::asking::{Asking, Outlet, SessionAsker};
+use crate::backend::{Backend, Caller, Client};
 use crate::call;
 use crate::caller::Claims;
 use crate::changes::ListChanges;
@@ -33,6 +36,9 @@ pub(super) struct Session {
     id: String,
     /// The revision of the initialize era, once there was a handshake.
     version: Mutex<Option<&'static str>>,
+    /// The client of the initialize era, as far as it can be asked something.
+    client: Mutex<Client>,
+    asking: Arc<Asking>,
     /// Whether the client is being told of changes the legacy way.
     announcing: AtomicBool,
     running: Arc<Running>,
@@ -53,6 +59,8 @@ impl Session {
             writer,
             id: format!("stdio:{}", toolgate_base::random_hex(8)),
             version: Mutex::new(None),
+            client: Mutex::new(Client::silent()),
+            asking: Arc::default(),
             announcing: AtomicBool::new(false),
             tasks: TaskTracker::new(),
             calls: CancellationToken::new(),
@@ -83,6 +91,9 @@ impl Session {
     /// Gives running calls their grace, then cancels them.
     pub(super) async fn close(&self) {
         self.streams.cancel();
+        // Nobody is there to answer any more.
+        self.asking.end();
+        self.set_silent();
         self.tasks.close();
         let gone = self.writer.is_closed() || self.options.shutdown.is_cancelled();
         let grace = if gone { Duration::ZERO } else { self.options.grace };
@@ -98,7 +109,7 @@ impl Session {
     async fn message(self: &Arc<Self>, message: Message) {
         match message {
             Message::Notification(notification) => self.notified(&notification),
-            Message::Response(_) => tracing::debug!("a response came, but nothing was asked"),
+            Message::Response(response) => self.answered(response),
             Message::Request(request) if is_initialize(&request) => {
                 let outcome = self.initialize(&request).await;
                 self.writer.send(reply::response(Some(&request.id), outcome)).await;
@@ -134,7 +145,7 @@ impl Session {
             match item {
                 Err(refusal) => replies.push(refusal_text(refusal)),
                 Ok(Message::Notification(notification)) => self.notified(&notification),
-                Ok(Message::Response(_)) => tracing::debug!("a response came, but nothing was asked"),
+                Ok(Message::Response(response)) => self.answered(response),
                 Ok(Message::Request(request)) if is_initialize(&request) => {
                     let error =
                         ErrorObject::new(codes::INVALID_REQUEST, "initialize must not be part of a batch");
@@ -169,7 +180,8 @@ impl Session {
             }
             Ok(caller) => {
                 let progress = |step: String| self.writer.send_if_room(step);
-                let asked = call::Asked { caller, request, param_headers: None };
+                let client = self.client();
+                let asked = call::Asked { caller, client, request, param_headers: None };
                 call::respond(&self.backend, asked, ticket.cancelled(), &progress).await
             }
         };
@@ -216,9 +228,40 @@ impl Session {
         claims.agree(&self.options.persona, &self.options.lane)?;
         if self.set_version(version).is_some() {
             self.running.cancel_all();
+            self.asking.end();
         }
+        self.set_client(legacy::capabilities(params));
         let instructions = self.backend.instructions(&self.as_caller(Era::Legacy, claims)).await;
         legacy::initialize_result(version, instructions)
+    }
+
+    /// The client as its handshake said; one of the stateless era says it with each request.
+    fn client(&self) -> Client {
+        self.client.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_client(&self, capabilities: Arc<str>) {
+        let writer = self.writer.clone();
+        let outlet: Outlet = Arc::new(move |text| {
+            let writer = writer.clone();
+            Box::pin(async move {
+                writer.send(text).await;
+                !writer.is_closed()
+            })
+        });
+        let asker = SessionAsker::new(Arc::clone(&self.asking), outlet);
+        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = Client::session(capabilities, asker);
+    }
+
+    /// The way to the client hangs on its writer, which must end with the session.
+    fn set_silent(&self) {
+        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = Client::silent();
+    }
+
+    fn answered(&self, response: Response) {
+        if !self.asking.answered(response) {
+            tracing::debug!("a response came, but nothing was asked");
+        }
     }
 
     fn notified(self: &Arc<Self>, notification: &Notification) {

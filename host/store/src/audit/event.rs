@@ -26,6 +26,18 @@ pub enum Event {
     McpToolListChanged,
     /// A question to the operator was recorded.
     ApprovalRequest,
+    /// A person said yes to a question.
+    ApprovalGrant,
+    /// A person said no to a question, or a freeze did.
+    ApprovalReject,
+    /// A grant was taken back.
+    ApprovalRevoke,
+    /// The operator decided beforehand what passes, asks or is denied.
+    StandingDecision,
+    /// The operator stopped a server, a plugin, or everything.
+    Frozen,
+    /// The operator ended a freeze.
+    Thawed,
     /// A question expired without an answer (AUD-019).
     ApprovalTimeout,
     /// A plugin was verified, admitted and loaded.
@@ -74,7 +86,7 @@ pub enum Event {
 
 impl Event {
     /// Every kind, in the order of declaration.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 37] = [
         Self::McpCalled,
         Self::McpCompleted,
         Self::McpFailed,
@@ -84,6 +96,12 @@ impl Event {
         Self::McpToolsListed,
         Self::McpToolListChanged,
         Self::ApprovalRequest,
+        Self::ApprovalGrant,
+        Self::ApprovalReject,
+        Self::ApprovalRevoke,
+        Self::StandingDecision,
+        Self::Frozen,
+        Self::Thawed,
         Self::ApprovalTimeout,
         Self::PluginLoaded,
         Self::PluginRefused,
@@ -120,6 +138,12 @@ impl Event {
             Self::McpToolsListed => "mcp_tools_listed",
             Self::McpToolListChanged => "mcp_tool_list_changed",
             Self::ApprovalRequest => "approval.request",
+            Self::ApprovalGrant => "approval.grant",
+            Self::ApprovalReject => "approval.reject",
+            Self::ApprovalRevoke => "approval.revoke",
+            Self::StandingDecision => "standing_decision",
+            Self::Frozen => "frozen",
+            Self::Thawed => "thawed",
             Self::ApprovalTimeout => "approval.timeout",
             Self::PluginLoaded => "plugin_loaded",
             Self::PluginRefused => "plugin_refused",
@@ -155,6 +179,12 @@ impl Event {
             Self::McpInitialized => "server.connect",
             Self::McpToolsListed | Self::McpToolListChanged => "tool.list",
             Self::ApprovalRequest => "approval.request",
+            Self::ApprovalGrant => "approval.grant",
+            Self::ApprovalReject => "approval.reject",
+            Self::ApprovalRevoke => "approval.revoke",
+            Self::StandingDecision => "approval.decide",
+            Self::Frozen => "gateway.freeze",
+            Self::Thawed => "gateway.thaw",
             Self::ApprovalTimeout => "approval.timeout",
             Self::PluginLoaded | Self::PluginRefused | Self::PluginsChanged => "plugin.load",
             Self::PluginTrap | Self::PluginPutAside => "plugin.run",

@@ -11,7 +11,8 @@ use serde_json::{Map, Value};
 use toolgate_signing::Digest;
 
 use super::event::Event;
-use crate::state::asks::Ask;
+use crate::state::asks::{Answer, Ask};
+use crate::state::standing::StandingDecision;
 
 /// Who acts. Run and thread ids are claimed by the client and open nothing; the rest is known to
 /// the host from the credential.
@@ -138,6 +139,30 @@ impl AuditRow {
             .with("expires_at", ask.expires_at_ms);
         row.persona_id = Some(ask.about.persona.clone());
         row.tool = Some(ask.about.tool.clone());
+        row
+    }
+
+    /// `approval.grant` or `approval.reject`: who answered, and where (AUD-019).
+    pub fn answered(ask: &Ask, answer: &Answer) -> Self {
+        let event = if answer.grant { Event::ApprovalGrant } else { Event::ApprovalReject };
+        let mut row = Self::about_server(event, &ask.about.server)
+            .with("ask", ask.id.as_str())
+            .with("approver", answer.by.as_str())
+            .with("surface", answer.surface)
+            .with("reason", ask.about.reason.as_str());
+        row.persona_id = Some(ask.about.persona.clone());
+        row.tool = Some(ask.about.tool.clone());
+        row
+    }
+
+    /// `standing_decision`: what passes, asks or is denied from now on.
+    pub fn standing_set(decision: &StandingDecision) -> Self {
+        let mut row = Self::new(Event::StandingDecision)
+            .with("pattern", decision.pattern.as_str())
+            .with("decision", decision.decision.as_str())
+            .with("read_only", decision.read_only)
+            .with("approver", decision.decided_by.as_str());
+        row.persona_id = Some(decision.persona.clone());
         row
     }
 

@@ -9,6 +9,7 @@ use crate::database::Format;
 /// The format of `audit.db`.
 pub(crate) const FORMAT: Format = Format {
     number: 1,
+    migrate: &[],
     create: "
 CREATE TABLE audit_log (
     id INTEGER PRIMARY KEY,

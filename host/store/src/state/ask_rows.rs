@@ -9,7 +9,7 @@ use super::asks::{Ask, AskBinding, AskState};
 const KEEP_CLOSED_MS: i64 = 30 * 24 * 60 * 60 * 1000;
 /// The columns that [`read`] reads.
 pub(super) const COLUMNS: &str = "id, binding, caller, server_identity, definition, arguments, plugin_set, \
-    about, state, created_at_ms, expires_at_ms, answered_by";
+    about, state, created_at_ms, expires_at_ms, answered_by, surface";
 
 pub(super) fn insert(connection: &Connection, ask: &Ask) -> rusqlite::Result<()> {
     let about = serde_json::to_string(&ask.about)
@@ -88,6 +88,7 @@ pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Ask> {
         created_at_ms: row.get(9)?,
         expires_at_ms: row.get(10)?,
         answered_by: row.get(11)?,
+        surface: row.get(12)?,
     })
 }
 

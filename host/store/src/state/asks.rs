@@ -55,6 +55,20 @@ pub struct AskAbout {
     pub reason: String,
     /// The arguments as JSON text, for display; longer ones are cut.
     pub arguments: String,
+    /// What is done with it: `call`, `read`, …; a wider grant is for the same.
+    #[serde(default = "call")]
+    pub action: String,
+    /// The session that asks; a grant for a session is for this one.
+    #[serde(default)]
+    pub session: String,
+    /// Whether the server can leave its sandbox: no grant for it outlives a session (APR-020).
+    #[serde(default)]
+    pub host_escape: bool,
+}
+
+/// What was asked about before there was anything but calls.
+fn call() -> String {
+    "call".to_owned()
 }
 
 /// A recorded ask.
@@ -74,6 +88,19 @@ pub struct Ask {
     pub expires_at_ms: i64,
     /// Who answered, where somebody did.
     pub answered_by: Option<String>,
+    /// Where it was answered: `cli`, `client`, `webhook`, `console`, `freeze`.
+    pub surface: Option<String>,
+}
+
+/// A person's answer to an ask.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// Whether the call may go on.
+    pub grant: bool,
+    /// Who answers, and how that was proven.
+    pub by: String,
+    /// Where it was answered: `cli`, `client`, `webhook`, `console`, `freeze`.
+    pub surface: &'static str,
 }
 
 /// The life of an ask: pending, then one of denied, expired or granted; granted, then spent or
@@ -159,6 +186,7 @@ impl State {
             created_at_ms: now,
             expires_at_ms: now.saturating_add(ttl),
             answered_by: None,
+            surface: None,
         };
         insert(&transaction, &ask).map_err(&failed)?;
         forget_old(&transaction, now).map_err(&failed)?;
@@ -194,7 +222,7 @@ impl State {
         Ok(asks)
     }
 
-    pub(crate) fn answer_ask(&self, id: &str, grant: bool, by: &str) -> Result<Ask, StoreError> {
+    pub(crate) fn answer_ask(&self, id: &str, answer: &Answer) -> Result<Ask, StoreError> {
         let now = self.now_ms();
         let mut database = self.database();
         let failed = database.error("answer an ask");
@@ -204,8 +232,9 @@ impl State {
         let ask = transaction.query_row(&sql, [id], read).optional().map_err(&failed)?;
         let answered = match ask {
             Some(ask) if ask.state == AskState::Pending => Ask {
-                state: if grant { AskState::Granted } else { AskState::Denied },
-                answered_by: Some(by.to_owned()),
+                state: if answer.grant { AskState::Granted } else { AskState::Denied },
+                answered_by: Some(answer.by.clone()),
+                surface: Some(answer.surface.to_owned()),
                 ..ask
             },
             other => {
@@ -216,15 +245,56 @@ impl State {
                 });
             }
         };
-        let closed = (!grant).then_some(now);
+        let closed = (!answer.grant).then_some(now);
         transaction
             .execute(
-                "UPDATE asks SET state = ?2, answered_by = ?3, closed_at_ms = ?4 WHERE id = ?1",
-                params![id, answered.state.as_str(), by, closed],
+                "UPDATE asks SET state = ?2, answered_by = ?3, surface = ?5, closed_at_ms = ?4 WHERE id = ?1",
+                params![id, answered.state.as_str(), answer.by, closed, answer.surface],
             )
             .map_err(&failed)?;
         transaction.commit().map_err(&failed)?;
         Ok(answered)
+    }
+
+    /// Takes back what is open: pending asks and grants that nobody used, all of them or those of one
+    /// server. Gives what was taken back.
+    pub(crate) fn void_asks(
+        &self,
+        server: Option<&str>,
+        by: &str,
+        surface: &'static str,
+    ) -> Result<Vec<Ask>, StoreError> {
+        let now = self.now_ms();
+        let mut database = self.database();
+        let failed = database.error("void asks");
+        let transaction = database.write("void asks")?;
+        close_expired(&transaction, now).map_err(&failed)?;
+        let sql = format!(
+            "UPDATE asks SET state = 'denied', answered_by = ?2, surface = ?3, closed_at_ms = ?4 \
+             WHERE state IN ('pending', 'granted') AND (?1 IS NULL OR about ->> '$.server' = ?1) \
+             RETURNING {COLUMNS}"
+        );
+        let voided = transaction
+            .prepare_cached(&sql)
+            .and_then(|mut statement| statement.query_map(params![server, by, surface, now], read)?.collect())
+            .map_err(&failed)?;
+        transaction.commit().map_err(&failed)?;
+        Ok(voided)
+    }
+
+    /// Takes back a grant that nobody used yet. `None` where the ask is not granted.
+    pub(crate) fn revoke_ask(&self, id: &str, by: &str) -> Result<Option<Ask>, StoreError> {
+        let now = self.now_ms();
+        let mut database = self.database();
+        let failed = database.error("revoke a grant");
+        let transaction = database.write("revoke a grant")?;
+        let sql = format!(
+            "UPDATE asks SET state = 'denied', answered_by = ?2, closed_at_ms = ?3 \
+             WHERE id = ?1 AND state = 'granted' RETURNING {COLUMNS}"
+        );
+        let revoked = transaction.query_row(&sql, params![id, by, now], read).optional().map_err(&failed)?;
+        transaction.commit().map_err(&failed)?;
+        Ok(revoked)
     }
 
     pub(crate) fn spend(&self, binding: &AskBinding) -> Result<Option<Ask>, StoreError> {
@@ -319,6 +389,9 @@ impl AskAbout {
             tool: bounded(&self.tool),
             reason: bounded(&self.reason),
             arguments: bounded(&self.arguments),
+            action: bounded(&self.action),
+            session: bounded(&self.session),
+            host_escape: self.host_escape,
         }
     }
 }

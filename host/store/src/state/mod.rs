@@ -1,6 +1,8 @@
 //! `state.db`: what Toolgate remembers between runs, and between processes.
 //!
 //! - [`asks`]: questions to the operator, single use;
+//! - [`grants`]: standing answers to them, for a session or a persona;
+//! - [`standing`]: what the operator decided beforehand, and what is frozen;
 //! - [`pins`]: accepted definitions, with [`known`] as the second witness outside the database;
 //! - [`tokens`]: bearer tokens, as digests;
 //! - [`eras`]: which era a server answered in, so that a probe is paid for once.
@@ -11,9 +13,11 @@
 mod ask_rows;
 pub mod asks;
 pub mod eras;
+pub mod grants;
 pub(crate) mod known;
 pub mod pins;
 mod schema;
+pub mod standing;
 pub mod tokens;
 
 use std::path::{Path, PathBuf};

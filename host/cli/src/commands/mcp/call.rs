@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use toolgate_gateway::{Call, Explanation, Target};
+use toolgate_gateway::{Call, Client, Explanation, Target};
 use toolgate_wire::{Id, Outcome};
 
 use crate::args::{McpCall, McpExplain};
@@ -35,6 +35,8 @@ pub(crate) async fn call(explicit: Option<&Path>, args: McpCall) -> Result<(), F
         cancel: cancel.clone(),
         timeout: args.timeout.map(Duration::from_millis),
         param_headers: None,
+        hold: if args.wait { Duration::MAX } else { Duration::ZERO },
+        client: Client::silent(),
     };
     let mut running = Box::pin(gateway.call_target(&caller, target, call));
     let outcome = tokio::select! {
@@ -92,9 +94,10 @@ fn print(outcome: &Outcome, format: &str) -> Result<(), Failure> {
     }
     let text = || content_texts(&value).join("\n");
     match refused {
-        Some("denied" | "approval_required" | "too_many_asks" | "result_denied" | "adapter_refused") => {
-            Err(Failure::new(Code::Denied, text()))
-        }
+        Some(
+            "denied" | "approval_required" | "approval_timed_out" | "too_many_asks" | "result_denied"
+            | "adapter_refused",
+        ) => Err(Failure::new(Code::Denied, text())),
         Some("authentication_required") => Err(Failure::new(Code::Authentication, text())),
         Some(_) => Err(Failure::failed(text())),
         None if at(&value, "isError") == true => {

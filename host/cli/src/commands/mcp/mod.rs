@@ -2,6 +2,7 @@
 
 mod add;
 mod call;
+mod decide;
 mod list;
 mod pin;
 
@@ -9,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use toolgate_gateway::{Caller, Gateway, Target};
+use toolgate_store::Standing;
 
 use crate::args::Mcp;
 use crate::context;
@@ -26,6 +28,9 @@ pub(crate) async fn run(explicit: Option<&Path>, command: Mcp) -> Result<(), Fai
         Mcp::Call(args) => call::call(explicit, args).await,
         Mcp::Explain(args) => call::explain(explicit, args).await,
         Mcp::Pin(args) => pin::pin(explicit, args).await,
+        Mcp::Allow(args) => decide::decide(explicit, &args, Standing::Allow).await,
+        Mcp::Ask(args) => decide::decide(explicit, &args, Standing::Ask).await,
+        Mcp::Deny(args) => decide::decide(explicit, &args, Standing::Deny).await,
         Mcp::Diff(args) => pin::diff(explicit, args).await,
     }
 }

@@ -3,34 +3,20 @@
 use std::path::Path;
 
 use serde_json::json;
+use toolgate_config::managed;
 use toolgate_gateway::{Drift, DriftKind};
+use toolgate_store::{AuditRow, Event};
 
 use crate::args::{McpName, McpPin};
 use crate::exit::{Code, Failure};
-use crate::{operator, output};
+use crate::{context, operator, output};
 
 /// Shows a server's pins, or accepts what it shows now.
 pub(crate) async fn pin(explicit: Option<&Path>, args: McpPin) -> Result<(), Failure> {
-    let (gateway, caller) = super::open(explicit, &args.persona)?;
     if args.accept {
-        let what = format!("This approves what the server {} shows now.", args.name);
-        let proven = operator::prove(gateway.config(), &what);
-        if proven.is_err() {
-            gateway.shutdown().await;
-        }
-        let _ = proven?;
-        let accepted = gateway.accept(&caller, &args.name, args.surface.as_deref()).await;
-        gateway.shutdown().await;
-        let accepted = accepted.map_err(Failure::integrity)?;
-        if args.json {
-            return output::json(
-                &json!({ "server": args.name, "accepted": accepted.definitions, "surface": accepted.surface, "drift": accepted.drift }),
-            );
-        }
-        // What was approved is shown, since it may differ from what was read before.
-        accepted.drift.iter().try_for_each(print_drift)?;
-        return output::line(&format!("accepted {} definitions of {}", accepted.definitions, args.name));
+        return accept(explicit, args).await;
     }
+    let (gateway, caller) = super::open(explicit, &args.persona)?;
     let statuses = gateway.status(&caller, true).await;
     gateway.shutdown().await;
     let status = statuses
@@ -55,6 +41,46 @@ pub(crate) async fn pin(explicit: Option<&Path>, args: McpPin) -> Result<(), Fai
             status.detail.unwrap_or_default()
         ))),
     }
+}
+
+/// Makes what the server shows now its approved surface. A file of the managed layer that Toolgate did
+/// not write is shown and accepted first, as it is.
+async fn accept(explicit: Option<&Path>, args: McpPin) -> Result<(), Failure> {
+    let config = context::config(explicit)?;
+    let stranger = config.servers.get(&args.name).is_some_and(|server| !server.accepted);
+    let mut what = format!("This approves what the server {} shows now.", args.name);
+    let mut entry = None;
+    if stranger {
+        let text = managed::text_of(&config.data_dir, &args.name).map_err(context::config_failure)?;
+        let text = text.ok_or_else(|| super::list::no_server(&args.name))?;
+        what = format!(
+            "{what}\nIts entry in servers.d was not written by Toolgate, or changed since. It counts from now on, as it is:\n{}",
+            text.expose()
+        );
+        if !args.json {
+            output::line(&what)?;
+        }
+        entry = Some(text);
+    }
+    let proven = operator::prove(&config, &what)?;
+    if let Some(entry) = entry {
+        managed::accept(&config.data_dir, &args.name, entry.expose()).map_err(context::config_failure)?;
+        let row = AuditRow::about_server(Event::McpServerInstalled, &args.name).with("accepted", true);
+        let store = context::store(&config, "cli")?;
+        store.append(proven.on(row)).await.map_err(context::store_failure)?;
+    }
+    let (gateway, caller) = super::open(explicit, &args.persona)?;
+    let accepted = gateway.accept(&caller, &args.name, args.surface.as_deref()).await;
+    gateway.shutdown().await;
+    let accepted = accepted.map_err(Failure::integrity)?;
+    if args.json {
+        return output::json(
+            &json!({ "server": args.name, "accepted": accepted.definitions, "surface": accepted.surface, "drift": accepted.drift }),
+        );
+    }
+    // What was approved is shown, since it may differ from what was read before.
+    accepted.drift.iter().try_for_each(print_drift)?;
+    output::line(&format!("accepted {} definitions of {}", accepted.definitions, args.name))
 }
 
 /// Shows how the tools differ from the approved ones; exit code 5 where they do.

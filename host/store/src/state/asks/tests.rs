@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use crate::testing::{Bench, digest, run};
-use crate::{AskAbout, AskBinding, AskState, Filter, STATE_DB, StoreError};
+use crate::{Answer, Ask, AskAbout, AskBinding, AskState, Filter, STATE_DB, Store, StoreError};
 
 const TTL: Duration = Duration::from_mins(5);
 
@@ -17,6 +17,10 @@ fn binding(arguments: &str) -> AskBinding {
 
 fn about() -> AskAbout {
     AskAbout { server: "github".to_owned(), tool: "create".to_owned(), ..AskAbout::default() }
+}
+
+fn answer(store: &Store, id: &str, grant: bool, by: &str) -> Result<Ask, StoreError> {
+    run(store.answer_ask(id, &Answer { grant, by: by.to_owned(), surface: "cli" }))
 }
 
 fn ask(bench: &Bench, arguments: &str) -> crate::Recorded {
@@ -51,7 +55,7 @@ fn the_same_call_meets_its_open_ask() {
 fn a_grant_is_spent_once() {
     let bench = Bench::new();
     let id = ask(&bench, "{}").ask.id;
-    bench.store().answer_ask(&id, true, "operator").unwrap();
+    answer(bench.store(), &id, true, "operator").unwrap();
     let spent = bench.store().spend(&binding("{}")).unwrap().unwrap();
     assert_eq!((spent.id.as_str(), spent.state), (id.as_str(), AskState::Spent));
     assert_eq!(bench.store().spend(&binding("{}")).unwrap(), None);
@@ -67,7 +71,7 @@ fn of_two_processes_one_spends_the_grant() {
     for round in 0..20 {
         let call = binding(&round.to_string());
         let id = bench.store().record_ask(&call, &about(), TTL, 8).unwrap().ask.id;
-        other.answer_ask(&id, true, "operator").unwrap();
+        answer(&other, &id, true, "operator").unwrap();
         let spent = std::thread::scope(|scope| {
             let spenders: Vec<_> =
                 [bench.store(), &other].map(|store| scope.spawn(|| store.spend(&call).unwrap())).into();
@@ -82,7 +86,7 @@ fn of_two_processes_one_spends_the_grant() {
 fn a_grant_opens_no_other_call() {
     let bench = Bench::new();
     let id = ask(&bench, "{}").ask.id;
-    bench.store().answer_ask(&id, true, "operator").unwrap();
+    answer(bench.store(), &id, true, "operator").unwrap();
     let granted = binding("{}");
     let others = [
         AskBinding { caller: "default|token:tok_1|s-1".to_owned(), ..granted.clone() },
@@ -101,11 +105,11 @@ fn a_grant_opens_no_other_call() {
 fn a_denied_ask_opens_nothing_and_is_answered_once() {
     let bench = Bench::new();
     let id = ask(&bench, "{}").ask.id;
-    assert_eq!(bench.store().answer_ask(&id, false, "operator").unwrap().state, AskState::Denied);
+    assert_eq!(answer(bench.store(), &id, false, "operator").unwrap().state, AskState::Denied);
     assert_eq!(bench.store().spend(&binding("{}")).unwrap(), None);
-    let error = bench.store().answer_ask(&id, true, "operator").unwrap_err();
+    let error = answer(bench.store(), &id, true, "operator").unwrap_err();
     assert!(matches!(&error, StoreError::AskClosed { state, .. } if state == "denied"), "{error}");
-    assert!(matches!(bench.store().answer_ask("ask_0", true, "x"), Err(StoreError::AskClosed { .. })));
+    assert!(matches!(answer(bench.store(), "ask_0", true, "x"), Err(StoreError::AskClosed { .. })));
 }
 
 /// APR-006, APR-007, AUD-019: an ask and a grant end by the clock, and the end is told once.
@@ -114,13 +118,13 @@ fn an_expired_grant_opens_nothing_and_is_reported_once() {
     let bench = Bench::new();
     let granted = ask(&bench, "{}").ask.id;
     let pending = ask(&bench, "[]").ask.id;
-    bench.store().answer_ask(&granted, true, "operator").unwrap();
+    answer(bench.store(), &granted, true, "operator").unwrap();
     bench.clock.advance(299_999);
     assert!(bench.store().report_expired_asks().unwrap().is_empty());
     bench.clock.advance(1);
     assert_eq!(bench.store().spend(&binding("{}")).unwrap(), None);
     assert_eq!(bench.store().ask(&pending).unwrap().unwrap().state, AskState::Expired);
-    assert!(bench.store().answer_ask(&pending, true, "late").is_err());
+    assert!(answer(bench.store(), &pending, true, "late").is_err());
     let mut expired: Vec<String> =
         bench.store().report_expired_asks().unwrap().into_iter().map(|ask| ask.id).collect();
     expired.sort();
@@ -157,7 +161,7 @@ fn a_caller_has_at_most_eight_pending_asks() {
 fn an_expiry_moved_by_hand_opens_nothing() {
     let bench = Bench::new();
     let id = ask(&bench, "{}").ask.id;
-    bench.store().answer_ask(&id, true, "operator").unwrap();
+    answer(bench.store(), &id, true, "operator").unwrap();
     bench
         .behind_its_back(STATE_DB)
         .execute_batch("UPDATE asks SET expires_at_ms = expires_at_ms + 1000000000")
@@ -169,7 +173,7 @@ fn an_expiry_moved_by_hand_opens_nothing() {
 fn a_row_that_cannot_be_read_is_an_error() {
     let bench = Bench::new();
     let id = ask(&bench, "{}").ask.id;
-    bench.store().answer_ask(&id, true, "operator").unwrap();
+    answer(bench.store(), &id, true, "operator").unwrap();
     bench.behind_its_back(STATE_DB).execute_batch("UPDATE asks SET definition = 'x'").unwrap();
     assert!(matches!(bench.store().spend(&binding("{}")), Err(StoreError::Damaged { .. })));
 }
@@ -183,4 +187,29 @@ fn what_is_shown_is_bounded_and_listed_by_state() {
     assert_eq!(bench.store().asks(None).unwrap().len(), 1);
     assert_eq!(bench.store().asks(Some(AskState::Pending)).unwrap()[0].id, recorded.ask.id);
     assert!(bench.store().asks(Some(AskState::Granted)).unwrap().is_empty());
+}
+
+/// AUD-019: a rejection is written as completely as a grant, and before it counts.
+#[test]
+fn a_grant_and_a_rejection_name_the_approver_and_the_surface() {
+    let bench = Bench::new();
+    for (arguments, grant, event) in [("{}", true, "approval.grant"), ("[]", false, "approval.reject")] {
+        let id = ask(&bench, arguments).ask.id;
+        answer(bench.store(), &id, grant, "uid 7 (pin)").unwrap();
+        let rows = bench.store().reader().unwrap().tail(1, &Filter::default()).unwrap();
+        assert_eq!(rows[0].event(), event);
+        assert_eq!(rows[0].details["approver"], "uid 7 (pin)");
+        assert_eq!(rows[0].details["surface"], "cli");
+        assert_eq!(rows[0].details["ask"], id.as_str());
+    }
+}
+
+#[test]
+fn an_unspent_grant_can_be_taken_back_and_a_spent_one_cannot() {
+    let bench = Bench::new();
+    let id = ask(&bench, "{}").ask.id;
+    answer(bench.store(), &id, true, "operator").unwrap();
+    assert!(run(bench.store().revoke(&id, "operator")).unwrap());
+    assert_eq!(bench.store().spend(&binding("{}")).unwrap(), None);
+    assert!(!run(bench.store().revoke(&id, "operator")).unwrap());
 }

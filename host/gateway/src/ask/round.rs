@@ -1,0 +1,47 @@
+//! The answer that a client of the stateless era sends along when it repeats its call.
+//!
+//! Contract: `inputResponses` and `requestState` belong together and to Toolgate, or the call is
+//! refused: no policy has seen them, and a server must not get what was not judged. They are taken out
+//! of the parameters before anything else looks at those.
+
+use serde_json::value::RawValue;
+use toolgate_wire::{ErrorObject, edit};
+
+use super::{client, seal};
+use crate::reply;
+
+/// The key of the one question in a round.
+pub(super) const KEY: &str = "toolgate_approval";
+
+/// What came along with a repeated call.
+#[derive(Debug, Clone)]
+pub(crate) struct Round {
+    pub(super) state: String,
+    pub(super) said: client::Said,
+}
+
+/// Takes the round out of the parameters, where there is one.
+pub(crate) fn take(params: Box<RawValue>) -> Result<(Box<RawValue>, Option<Round>), ErrorObject> {
+    let text = params.get();
+    let (state, responses) = (edit::get(text, "/requestState"), edit::get(text, "/inputResponses"));
+    if state.is_none() && responses.is_none() {
+        return Ok((params, None));
+    }
+    let ours = state.and_then(edit::string).filter(|state| seal::is_ours(state));
+    let Some(state) = ours else {
+        return Err(reply::invalid_params(
+            "params.requestState and params.inputResponses answer a question of Toolgate's, and this is none of its; \
+             call without them",
+        ));
+    };
+    let answer = responses.and_then(|responses| edit::get(responses, &format!("/{KEY}")));
+    let round = Round { state, said: answer.map_or(client::Said::Nothing, client::said) };
+    let present: Vec<&str> = ["/requestState", "/inputResponses"]
+        .into_iter()
+        .filter(|pointer| edit::get(text, pointer).is_some())
+        .collect();
+    let rest = edit::drop_all(text, &present)
+        .and_then(edit::raw)
+        .map_err(|error| reply::invalid_params(error.to_string()))?;
+    Ok((rest, Some(round)))
+}

@@ -1,0 +1,103 @@
+//! What a call can ask of the client it came from: the port that the front doors implement.
+//!
+//! Contract: a client of the initialize era is asked on its session ([`Asker`]); one of the stateless
+//! era is asked by a result of the kind `input_required`, and repeats its call with the answer. A
+//! client is asked only for what it declared. Whoever drops the future of a question takes the
+//! question back.
+//!
+//! Threat: what comes back was made by a client, which may answer by itself. What its answer opens is
+//! the operator's choice (`approvals.in_client`).
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::value::RawValue;
+use toolgate_wire::envelope::Era;
+use toolgate_wire::{Outcome, edit};
+
+/// Why a question to a client has no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AskError {
+    /// The client went away, or its session started over.
+    #[error("the client has gone")]
+    Gone,
+    /// The call has no way back on which a question could go.
+    #[error("the client cannot be asked on this connection")]
+    NoWay,
+}
+
+/// A session that can be asked.
+#[async_trait]
+pub trait Asker: Send + Sync {
+    /// Sends a request to the client and waits for its answer, as long as the caller does. The id is
+    /// the session's own. Dropping the future tells the client that the question is taken back.
+    async fn ask(&self, method: &str, params: Box<RawValue>) -> Result<Outcome, AskError>;
+}
+
+/// The client behind one call.
+#[derive(Clone)]
+pub struct Client {
+    era: Era,
+    /// The capabilities that it declared, a JSON object.
+    capabilities: Arc<str>,
+    asker: Option<Arc<dyn Asker>>,
+}
+
+impl Client {
+    /// A client that can be asked nothing.
+    pub fn silent() -> Self {
+        Self { era: Era::Legacy, capabilities: Arc::from("{}"), asker: None }
+    }
+
+    /// A client of the initialize era with a session that can be asked.
+    pub fn session(capabilities: Arc<str>, asker: Arc<dyn Asker>) -> Self {
+        Self { era: Era::Legacy, capabilities, asker: Some(asker) }
+    }
+
+    /// A client of the stateless era, which is asked by input rounds.
+    pub fn rounds(capabilities: impl Into<Arc<str>>) -> Self {
+        Self { era: Era::Modern, capabilities: capabilities.into(), asker: None }
+    }
+
+    /// Whether the client declared what this JSON pointer leads to.
+    pub fn declares(&self, pointer: &str) -> bool {
+        edit::get(&self.capabilities, pointer).is_some_and(|value| value != "null" && value != "false")
+    }
+
+    /// Whether the client shows forms to a person: `elicitation` without members, or with `form`.
+    pub fn shows_forms(&self) -> bool {
+        self.declares("/elicitation")
+            && (self.declares("/elicitation/form") || !self.declares("/elicitation/url"))
+    }
+
+    /// The session, where this client has one that can be asked.
+    pub fn asker(&self) -> Option<&Arc<dyn Asker>> {
+        self.asker.as_ref()
+    }
+
+    /// Whether the client is asked by input rounds.
+    pub fn has_rounds(&self) -> bool {
+        self.era == Era::Modern
+    }
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Client").field("era", &self.era).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_asked_only_for_what_it_declared() {
+        let forms = |capabilities: &str| Client::rounds(capabilities).shows_forms();
+        assert!(forms(r#"{"elicitation":{}}"#));
+        assert!(forms(r#"{"elicitation":{"form":{},"url":{}}}"#));
+        assert!(!forms(r#"{"elicitation":{"url":{}}}"#));
+        assert!(!forms(r#"{"sampling":{}}"#));
+        assert!(!forms("{}"));
+    }
+}

@@ -1,0 +1,250 @@
+//! Grants that are wider than one call: for a session, or for a persona.
+//!
+//! Contract: a grant opens what it was given for and nothing beside it: the same persona (and session),
+//! server identity, action, tool and definition. Whatever of these changes, the grant is none. It never
+//! decides: it answers the ask that the decision point made.
+//!
+//! Bounds: 10,000 grants are kept; revoked and expired ones are forgotten after 30 days.
+
+use std::time::Duration;
+
+use rusqlite::{OptionalExtension, Row, params};
+use serde::Serialize;
+use toolgate_base::random_hex;
+use toolgate_signing::Digest;
+
+use super::State;
+use super::ask_rows::digest;
+use super::asks::Ask;
+use crate::error::StoreError;
+
+const ID_BYTES: usize = 8;
+const MAX_GRANTS: i64 = 10_000;
+const KEEP_MS: i64 = 30 * 24 * 60 * 60 * 1000;
+const COLUMNS: &str = "id, ask, scope, persona, session, server, server_identity, action, tool, definition, \
+    granted_by, surface, created_at_ms, expires_at_ms, revoked_at_ms";
+
+/// For whom a wider grant is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GrantScope {
+    /// The session that asked, as long as it lasts.
+    Session,
+    /// Every session of the persona.
+    Persona,
+}
+
+/// A grant that is wider than one call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grant {
+    /// `grant_` and 16 hex digits.
+    pub id: String,
+    /// The ask that it answered.
+    pub ask: String,
+    /// For whom.
+    pub scope: GrantScope,
+    /// The persona.
+    pub persona: String,
+    /// The session, for a grant of one.
+    pub session: Option<String>,
+    /// The server's name, for display.
+    pub server: String,
+    /// The server.
+    pub server_identity: Digest,
+    /// `call`, `read`, …
+    pub action: String,
+    /// The original name.
+    pub tool: String,
+    /// The definition as it was when it was granted.
+    pub definition: Digest,
+    /// Who granted, and how that was proven.
+    pub granted_by: String,
+    /// Where.
+    pub surface: String,
+    /// When, in milliseconds since the Unix epoch.
+    pub created_at_ms: i64,
+    /// Until when; `None`: until it is revoked.
+    pub expires_at_ms: Option<i64>,
+    /// When it was revoked.
+    pub revoked_at_ms: Option<i64>,
+}
+
+/// What a grant is looked up by: one call that would ask.
+#[derive(Debug, Clone)]
+pub struct GrantQuery<'a> {
+    /// The persona that acts.
+    pub persona: &'a str,
+    /// The session it acts in.
+    pub session: &'a str,
+    /// The server.
+    pub server_identity: &'a Digest,
+    /// `call`, `read`, …
+    pub action: &'a str,
+    /// The original name.
+    pub tool: &'a str,
+    /// The definition that would be used.
+    pub definition: &'a Digest,
+}
+
+impl GrantScope {
+    /// The word in the database and on the screen.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::Persona => "persona",
+        }
+    }
+}
+
+impl Grant {
+    /// Whether it opens anything at this time.
+    pub fn is_open(&self, now_ms: i64) -> bool {
+        self.revoked_at_ms.is_none() && self.expires_at_ms.is_none_or(|until| until > now_ms)
+    }
+}
+
+impl State {
+    /// Records a wider grant from the ask it answers.
+    pub(crate) fn add_grant(
+        &self,
+        ask: &Ask,
+        scope: GrantScope,
+        ttl: Option<Duration>,
+        by: &str,
+        surface: &str,
+    ) -> Result<Grant, StoreError> {
+        let now = self.now_ms();
+        let until = ttl.map(|ttl| now.saturating_add(i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX)));
+        let grant = Grant {
+            id: format!("grant_{}", random_hex(ID_BYTES)),
+            ask: ask.id.clone(),
+            scope,
+            persona: ask.about.persona.clone(),
+            session: (scope == GrantScope::Session).then(|| ask.about.session.clone()),
+            server: ask.about.server.clone(),
+            server_identity: ask.binding.server_identity,
+            action: ask.about.action.clone(),
+            tool: ask.about.tool.clone(),
+            definition: ask.binding.definition,
+            granted_by: by.to_owned(),
+            surface: surface.to_owned(),
+            created_at_ms: now,
+            expires_at_ms: until,
+            revoked_at_ms: None,
+        };
+        let mut database = self.database();
+        let failed = database.error("record a grant");
+        let transaction = database.write("record a grant")?;
+        transaction
+            .execute(
+                "DELETE FROM grants WHERE coalesce(revoked_at_ms, expires_at_ms) < ?1",
+                [now.saturating_sub(KEEP_MS)],
+            )
+            .map_err(&failed)?;
+        let kept: i64 =
+            transaction.query_row("SELECT count(*) FROM grants", [], |row| row.get(0)).map_err(&failed)?;
+        if kept >= MAX_GRANTS {
+            return Err(StoreError::TooManyGrants { limit: MAX_GRANTS });
+        }
+        let sql = format!(
+            "INSERT INTO grants ({COLUMNS}) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, NULL)"
+        );
+        transaction
+            .execute(
+                &sql,
+                params![
+                    grant.id,
+                    grant.ask,
+                    scope.as_str(),
+                    grant.persona,
+                    grant.session,
+                    grant.server,
+                    grant.server_identity.to_string(),
+                    grant.action,
+                    grant.tool,
+                    grant.definition.to_string(),
+                    grant.granted_by,
+                    grant.surface,
+                    grant.created_at_ms,
+                    grant.expires_at_ms,
+                ],
+            )
+            .map_err(&failed)?;
+        transaction.commit().map_err(&failed)?;
+        Ok(grant)
+    }
+
+    /// The open grant that covers exactly this, if there is one.
+    pub(crate) fn grant_for(&self, query: &GrantQuery<'_>) -> Result<Option<Grant>, StoreError> {
+        let now = self.now_ms();
+        let database = self.database();
+        let sql = format!(
+            "SELECT {COLUMNS} FROM grants WHERE server_identity = ?1 AND tool = ?2 AND persona = ?3 \
+             AND action = ?4 AND definition = ?5 AND revoked_at_ms IS NULL \
+             AND (expires_at_ms IS NULL OR expires_at_ms > ?6) \
+             AND (scope = 'persona' OR session = ?7) LIMIT 1"
+        );
+        let found = database.connection.prepare_cached(&sql).and_then(|mut statement| {
+            let values = params![
+                query.server_identity.to_string(),
+                query.tool,
+                query.persona,
+                query.action,
+                query.definition.to_string(),
+                now,
+                query.session,
+            ];
+            statement.query_row(values, read).optional()
+        });
+        found.map_err(database.error("look for a grant"))
+    }
+
+    /// Every grant that is kept, oldest first.
+    pub(crate) fn grants(&self) -> Result<Vec<Grant>, StoreError> {
+        let database = self.database();
+        let all = || -> rusqlite::Result<Vec<Grant>> {
+            let sql = format!("SELECT {COLUMNS} FROM grants ORDER BY created_at_ms, id");
+            database.connection.prepare(&sql)?.query_map([], read)?.collect()
+        };
+        all().map_err(database.error("list the grants"))
+    }
+
+    /// Ends a grant. `None` where there is none that is open with this id.
+    pub(crate) fn revoke_grant(&self, id: &str) -> Result<Option<Grant>, StoreError> {
+        let now = self.now_ms();
+        let mut database = self.database();
+        let failed = database.error("revoke a grant");
+        let transaction = database.write("revoke a grant")?;
+        let sql = format!(
+            "UPDATE grants SET revoked_at_ms = ?2 WHERE id = ?1 AND revoked_at_ms IS NULL RETURNING {COLUMNS}"
+        );
+        let revoked = transaction.query_row(&sql, params![id, now], read).optional().map_err(&failed)?;
+        transaction.commit().map_err(&failed)?;
+        Ok(revoked)
+    }
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Grant> {
+    let scope: String = row.get(2)?;
+    Ok(Grant {
+        id: row.get(0)?,
+        ask: row.get(1)?,
+        scope: if scope == "persona" { GrantScope::Persona } else { GrantScope::Session },
+        persona: row.get(3)?,
+        session: row.get(4)?,
+        server: row.get(5)?,
+        server_identity: digest(row, 6)?,
+        action: row.get(7)?,
+        tool: row.get(8)?,
+        definition: digest(row, 9)?,
+        granted_by: row.get(10)?,
+        surface: row.get(11)?,
+        created_at_ms: row.get(12)?,
+        expires_at_ms: row.get(13)?,
+        revoked_at_ms: row.get(14)?,
+    })
+}
+
+#[cfg(test)]
+mod tests;
