@@ -233,7 +233,7 @@ fn a_mistake_in_the_configuration_is_exit_2_with_line_and_column_and_no_neighbou
     sandbox
         .configure("servers:\n  fix:\n    command: x\n    env: { TOKEN: sk-secret-value }\n    comand: y\n");
     let run = sandbox.run(&["config", "check"]).exits(2);
-    assert!(run.stderr.contains("comand") && run.stderr.contains(":6:"), "{run:?}");
+    assert!(run.stderr.contains("comand") && run.stderr.contains(":7:"), "{run:?}");
     assert!(!run.stderr.contains("sk-secret-value"), "{run:?}");
 }
 
