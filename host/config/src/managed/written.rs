@@ -74,14 +74,13 @@ impl Written {
 
     /// Records a file. Called under the lock of the directory.
     pub(super) fn record(mut self, name: &str, bytes: &[u8]) -> Result<(), ConfigError> {
-        let key = match self.key.take() {
-            Some(key) => key,
-            None => {
-                let text = random_hex(KEY_BYTES);
-                write_private(&self.key_path, text.as_bytes())
-                    .map_err(|source| ConfigError::io("write", &self.key_path, source))?;
-                hmac::Key::new(hmac::HMAC_SHA256, text.as_bytes())
-            }
+        let key = if let Some(key) = self.key.take() {
+            key
+        } else {
+            let text = random_hex(KEY_BYTES);
+            write_private(&self.key_path, text.as_bytes())
+                .map_err(|source| ConfigError::io("write", &self.key_path, source))?;
+            hmac::Key::new(hmac::HMAC_SHA256, text.as_bytes())
         };
         let tag = hex::encode(hmac::sign(&key, &bound(name, bytes)));
         self.record.servers.insert(name.to_owned(), tag);
