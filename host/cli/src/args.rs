@@ -3,6 +3,7 @@
 mod key;
 mod life;
 mod lock;
+mod mcp;
 pub(crate) mod plugin;
 pub(crate) mod registry;
 mod sign;
@@ -16,6 +17,9 @@ pub(crate) use life::{
     PluginDeny, PluginInstall, PluginRemove, PluginRetry, PluginTrust, PluginUpdate, TrustAdd, TrustRemove,
 };
 pub(crate) use lock::{LockCheck, LockCommand, LockUpdate};
+pub(crate) use mcp::{
+    Mcp, McpAdd, McpCall, McpDecide, McpExplain, McpList, McpName, McpPin, McpStatus, McpTools,
+};
 pub(crate) use plugin::Plugin;
 use registry::Registry;
 pub(crate) use sign::PluginSign;
@@ -137,189 +141,6 @@ pub(crate) struct Serve {
     /// As whom the agent acts, over stdio.
     #[arg(long, value_name = "PERSONA", default_value = "default")]
     pub(crate) persona: String,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Mcp {
-    /// Add a server: `add NAME -- COMMAND ARGS…` or `add NAME URL`.
-    Add(McpAdd),
-    /// List the configured servers, or one tool: `list SERVER.TOOL --schema`.
-    List(McpList),
-    /// Show one server's entry, secrets masked.
-    Get(McpName),
-    /// Connect to every server and show its state.
-    Status(McpStatus),
-    /// List the tools a persona sees.
-    Tools(McpTools),
-    /// Call a tool: `call SERVER.TOOL --json '{"a":1}'`.
-    Call(McpCall),
-    /// Remove a server that `mcp add` added.
-    Remove(McpName),
-    /// Say why a call would pass or not, policy by policy.
-    Explain(McpExplain),
-    /// Show a server's pins; with --accept, make what it shows now the approved surface.
-    Pin(McpPin),
-    /// Let a server or a tool pass without an ask: `allow SERVER[/TOOL]`; asks for the operator PIN.
-    Allow(McpDecide),
-    /// Ask about a server or a tool from now on.
-    Ask(McpDecide),
-    /// Deny a server or a tool from now on.
-    Deny(McpDecide),
-    /// Show how a server's tools differ from the approved ones.
-    Diff(McpName),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct McpAdd {
-    /// Name of the server.
-    pub(crate) name: String,
-    /// The URL of a remote server, or the command with its arguments after `--`.
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    pub(crate) target: Vec<String>,
-    /// The URL of a remote server.
-    #[arg(long, conflicts_with = "target")]
-    pub(crate) url: Option<String>,
-    /// stdio or streamable-http (also: http); follows from the target when not given.
-    #[arg(short, long)]
-    pub(crate) transport: Option<String>,
-    /// Set a variable for the server's process: KEY=VALUE, or KEY alone to take it from Toolgate's.
-    #[arg(short, long = "env", value_name = "KEY[=VALUE]")]
-    pub(crate) env: Vec<String>,
-    /// Send a header to a remote server: "Name: value".
-    #[arg(short = 'H', long = "header", value_name = "HEADER")]
-    pub(crate) headers: Vec<String>,
-    /// Bind it to this persona; may be repeated.
-    #[arg(long, value_name = "PERSONA", default_value = "default")]
-    pub(crate) persona: Vec<String>,
-    /// Do not connect now; the tools are pinned at the first connection.
-    #[arg(long)]
-    pub(crate) no_probe: bool,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct McpList {
-    /// One tool, as SERVER.TOOL.
-    pub(crate) selector: Option<String>,
-    /// Print that tool's input schema.
-    #[arg(long, requires = "selector")]
-    pub(crate) schema: bool,
-    /// How long to wait, in milliseconds.
-    #[arg(long, value_name = "MS")]
-    pub(crate) timeout: Option<u64>,
-    /// As whom.
-    #[arg(long, value_name = "PERSONA", default_value = "default")]
-    pub(crate) persona: String,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct McpName {
-    /// Name of the server.
-    pub(crate) name: String,
-    /// As whom.
-    #[arg(long, value_name = "PERSONA", default_value = "default")]
-    pub(crate) persona: String,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct McpStatus {
-    /// Only this server.
-    pub(crate) name: Option<String>,
-    /// As whom.
-    #[arg(long, value_name = "PERSONA", default_value = "default")]
-    pub(crate) persona: String,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct McpTools {
-    /// Only this server's.
-    pub(crate) server: Option<String>,
-    /// As whom.
-    #[arg(long, value_name = "PERSONA", default_value = "default")]
-    pub(crate) persona: String,
-    /// Print the definitions as JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct McpCall {
-    /// The tool, as SERVER.TOOL or by the name a client sees.
-    pub(crate) tool: String,
-    /// The arguments as a JSON object; `-` reads them from standard input.
-    #[arg(long, value_name = "JSON|-", allow_hyphen_values = true)]
-    pub(crate) json: Option<String>,
-    /// How the result is printed.
-    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
-    pub(crate) output: String,
-    /// How long to wait, in milliseconds.
-    #[arg(long, value_name = "MS")]
-    pub(crate) timeout: Option<u64>,
-    /// Where a person has to approve the call, wait for the answer, at most approvals.hold.
-    #[arg(long)]
-    pub(crate) wait: bool,
-    /// As whom.
-    #[arg(long, value_name = "PERSONA", default_value = "default")]
-    pub(crate) persona: String,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct McpExplain {
-    /// The tool, as SERVER.TOOL or by the name a client sees.
-    pub(crate) tool: String,
-    /// The arguments as a JSON object; `-` reads them from standard input.
-    #[arg(long, value_name = "JSON|-", default_value = "{}", allow_hyphen_values = true)]
-    pub(crate) arguments: String,
-    /// As whom.
-    #[arg(long, value_name = "PERSONA", default_value = "default")]
-    pub(crate) persona: String,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct McpDecide {
-    /// The server, or one of its tools by its original name: SERVER or SERVER/TOOL.
-    pub(crate) what: String,
-    /// For which persona.
-    #[arg(long, value_name = "PERSONA", default_value = "default")]
-    pub(crate) persona: String,
-    /// Only tools that say of themselves that they only read.
-    #[arg(long)]
-    pub(crate) read_only: bool,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct McpPin {
-    /// Name of the server.
-    pub(crate) name: String,
-    /// Approve what the server shows now.
-    #[arg(long)]
-    pub(crate) accept: bool,
-    /// Approve only the surface of this digest, as `mcp pin NAME` shows it.
-    #[arg(long, value_name = "SHA256", requires = "accept")]
-    pub(crate) surface: Option<String>,
-    /// As whom.
-    #[arg(long, value_name = "PERSONA", default_value = "default")]
-    pub(crate) persona: String,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]

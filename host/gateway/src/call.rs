@@ -4,6 +4,9 @@
 //! After any wait the digests are compared again and a change goes back to the verdict. A call that
 //! may have run is never sent a second time.
 
+mod arguments;
+mod result;
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,11 +14,11 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use toolgate_plugins::{Adapter, Change, Document, Facts, Hook};
+use toolgate_plugins::{Document, Facts, Hook};
 use toolgate_signing::Digest;
 use toolgate_store::{AuditRow, CallFacts};
 use toolgate_upstream::{Progress, RequestError, RequestOptions};
-use toolgate_wire::envelope::{self, Era, ResultKind};
+use toolgate_wire::envelope::Era;
 use toolgate_wire::{Id, Outcome, edit, headers};
 
 use crate::Gateway;
@@ -25,9 +28,9 @@ use crate::caller::Caller;
 use crate::catalog::{FindError, Target, ToolHandle};
 use crate::client::Client;
 use crate::decide::{self, Ruling, Verdict};
+use crate::facts;
 use crate::notes;
 use crate::reply::{self, ErrorCode, ErrorDetails};
-use crate::{facts, redact};
 
 /// One `tools/call`.
 pub struct Call {
@@ -218,51 +221,6 @@ impl Path<'_> {
         Err(Stop(Outcome::Error(mismatch.to_error_object())))
     }
 
-    /// Step 4: from here on the adapted document is the call. A refusal of the adapter's is audited
-    /// like one of a policy's.
-    async fn adapted_arguments(&self, params: &RawValue) -> Result<Document, Stop> {
-        let given = edit::get(params.get(), "/arguments").unwrap_or("{}");
-        // PR-09: a client that sends no arguments means no arguments, not null.
-        let given = if given == "null" { "{}" } else { given };
-        if !given.starts_with('{') {
-            return Err(Stop(Outcome::Error(reply::invalid_params("arguments must be a JSON object"))));
-        }
-        match self.ask_adapter(Document::new(given)) {
-            Ok(arguments) => Ok(arguments),
-            Err(reason) => {
-                let by = self.handle.server.adapter.as_ref().map(|used| used.plugin.as_str());
-                if let Ok(Some(adapter)) = self.gateway.adapter_of(&self.handle.server)
-                    && adapter.is_put_aside()
-                {
-                    self.gateway.note_aside(adapter.name());
-                }
-                self.gateway.note_refusal(AuditRow::denied(&self.call, "adapter", by, &reason)).await;
-                Err(self.refuse(ErrorCode::Adapter, &reason))
-            }
-        }
-    }
-
-    /// The arguments after the adapter, or why it refuses them.
-    fn ask_adapter(&self, document: Document) -> Result<Document, String> {
-        let adapter = self.gateway.adapter_of(&self.handle.server).map_err(|error| error.to_string())?;
-        let Some(adapter) = adapter else { return Ok(document) };
-        let facts = self.facts(Some(document.clone()));
-        match adapter.arguments(&facts).map_err(|fault| fault.to_string())? {
-            Change::Unchanged => Ok(document),
-            Change::Fail(text) => Err(text),
-            change => match redact::changed(document.text(), &change).map_err(|error| error.to_string())? {
-                Some(text) if text.trim_start().starts_with('{') => Ok(Document::new(text)),
-                _ => Err("the adapter's arguments are no JSON object".to_owned()),
-            },
-        }
-    }
-
-    fn adapter(&self) -> Result<Option<Arc<Adapter>>, Stop> {
-        self.gateway
-            .adapter_of(&self.handle.server)
-            .map_err(|error| self.refuse(ErrorCode::Adapter, &error.to_string()))
-    }
-
     fn facts(&self, document: Option<Document>) -> Arc<Facts> {
         facts::shared(facts::of_tool(
             self.gateway,
@@ -444,76 +402,6 @@ impl Path<'_> {
         self.refuse(code, &self.handle.server.without_secrets(&error.to_string()))
     }
 
-    /// Step 10: adapter, result policies, audit. A server's own error passes as it is.
-    async fn received(&self, outcome: Outcome) -> Outcome {
-        let Outcome::Result(result) = outcome else {
-            self.note(AuditRow::completed(&self.call, true));
-            return outcome;
-        };
-        if let Some(fault) = fault_of(&result) {
-            self.note(AuditRow::completed(&self.call, true));
-            let text = format!("server '{}' {fault}; the call may have run", self.handle.server.name);
-            return self.refuse(ErrorCode::BadServer, &text).0;
-        }
-        let is_error = edit::get(result.get(), "/isError") == Some("true");
-        match self.judged_result(&result).await {
-            Ok(changed) => {
-                self.note(AuditRow::completed(&self.call, is_error));
-                Outcome::Result(changed.unwrap_or(result))
-            }
-            Err(Stop(refusal)) => {
-                self.note(AuditRow::completed(&self.call, true));
-                refusal
-            }
-        }
-    }
-
-    async fn judged_result(&self, result: &RawValue) -> Result<Option<Box<RawValue>>, Stop> {
-        let adapter = self.adapter()?;
-        let in_force = self.gateway.plugins();
-        let plugins = &in_force.plugins;
-        if adapter.is_none() && !plugins.policies().iter().any(|policy| policy.has(Hook::Result)) {
-            return Ok(None);
-        }
-        let mut document = Document::new(result.get());
-        let mut changed = false;
-        if let Some(adapter) = adapter {
-            let change = adapter
-                .content(&self.facts(Some(document.clone())))
-                .map_err(|fault| self.refuse(ErrorCode::Adapter, &fault.to_string()))?;
-            if let Change::Fail(text) = &change {
-                return Err(self.refuse(ErrorCode::Adapter, text));
-            }
-            let text = redact::changed(document.text(), &change)
-                .map_err(|error| self.refuse(ErrorCode::Adapter, &error.to_string()))?;
-            if let Some(text) = text {
-                document = Document::new(text);
-                changed = true;
-            }
-        }
-        let binding = self.gateway.binding(self.caller, &self.handle.server.name);
-        let facts = self.facts(Some(document.clone()));
-        let verdict = decide::decide(plugins, &binding, Hook::Result, &facts);
-        if verdict.ruling != Ruling::Allow {
-            self.gateway.note_denial(&self.call, &verdict).await;
-            let text = format!("The result was withheld by Toolgate: {}", verdict.reason);
-            let details = ErrorDetails { by: verdict.by.clone(), ..self.details() };
-            return Err(Stop(reply::refusal(ErrorCode::ResultDenied, &text, &details)));
-        }
-        if !verdict.redactions.is_empty() {
-            let text = redact::redact(document.text(), &verdict.redactions)
-                .map_err(|error| self.refuse(ErrorCode::ResultDenied, &error.to_string()))?;
-            document = Document::new(text);
-            changed = true;
-        }
-        if !changed {
-            return Ok(None);
-        }
-        RawValue::from_string(document.text().to_owned())
-            .map(Some)
-            .map_err(|error| self.refuse(ErrorCode::Internal, &error.to_string()))
-    }
-
     /// Not awaited: the call has its outcome, and a failed write refuses the next call.
     fn note(&self, row: AuditRow) {
         self.gateway.store.append_detached(row);
@@ -525,17 +413,5 @@ impl Path<'_> {
 
     fn refuse(&self, code: ErrorCode, text: &str) -> Stop {
         Stop(reply::refusal(code, text, &self.details()))
-    }
-}
-
-/// What is wrong with a result, if it is one that a client must not get.
-fn fault_of(result: &RawValue) -> Option<&'static str> {
-    if !result.get().starts_with('{') {
-        return Some("answered with something that is no result");
-    }
-    match envelope::result_kind(result.get()) {
-        ResultKind::Complete => None,
-        ResultKind::InputRequired => Some("asks a question, which this version of Toolgate does not forward"),
-        ResultKind::Other(_) => Some("answered with a kind of result that Toolgate does not know"),
     }
 }

@@ -99,14 +99,14 @@ const GATES: &[Gate] = &[
     },
     Gate {
         name: "adapter",
-        file: "host/gateway/src/call.rs",
+        file: "host/gateway/src/call/arguments.rs",
         call: "let Some(adapter) = adapter else { return Ok(document) };",
         without: "let Some(adapter) = adapter.filter(|_| false) else { return Ok(document) };",
         test: "gate_adapter",
     },
     Gate {
         name: "result",
-        file: "host/gateway/src/call.rs",
+        file: "host/gateway/src/call/result.rs",
         call: "match self.judged_result(&result).await {",
         without: "match self.judged_result(&result).await.map(|_| None) {",
         test: "gate_result",
