@@ -14,7 +14,7 @@ pub(crate) enum Registry {
     Publish(RegistryPublish),
     /// Hide a release from resolution; what is locked still loads.
     Yank(RegistryYank),
-    /// Revoke a release, a component or a key: clients refuse it and retire it where it runs.
+    /// Revoke a release, a component or a key: clients that refresh refuse it. It cannot be undone.
     Revoke(RegistryRevoke),
     /// Give a namespace its signing keys, or new ones in place of the old.
     Rotate(RegistryRotate),
