@@ -86,8 +86,8 @@ const GATES: &[Gate] = &[
     Gate {
         name: "rate",
         file: "host/gateway/src/call.rs",
-        call: "let waited = self.take_token().await?;",
-        without: "let waited = false;",
+        call: "if self.take_token().await? && !self.still_passes(&arguments, by)? {",
+        without: "if false {",
         test: "rl_003",
     },
     Gate {
