@@ -2,7 +2,9 @@
 //!
 //! A reader that closes the pipe early ends the output quietly (FP-26).
 
-use std::io::{self, Write};
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
 
 use serde::Serialize;
 
@@ -37,12 +39,35 @@ pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
 
 /// Prints a line as it is: only for text that is known to be JSON or Toolgate's own.
 pub(crate) fn raw_line(text: &str) -> Result<(), Failure> {
+    let text = visible(text);
     let mut out = io::stdout().lock();
     match writeln!(out, "{text}").and_then(|()| out.flush()) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
         Err(error) => Err(Failure::failed(format!("cannot write to standard output: {error}"))),
     }
+}
+
+/// The same JSON with every character that a terminal obeys or hides written as `\u` (SE-01, SE-03).
+/// Such characters stand only inside of strings, where the escape means the same.
+fn visible(text: &str) -> Cow<'_, str> {
+    let hides = |character: char| {
+        (character.is_control() && character != '\n') || toolgate_base::hidden::is_hidden(character)
+    };
+    if !text.contains(hides) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 64);
+    for character in text.chars() {
+        if hides(character) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                let _ = write!(shown, "\\u{unit:04x}");
+            }
+        } else {
+            shown.push(character);
+        }
+    }
+    Cow::Owned(shown)
 }
 
 /// Prints a table with columns as wide as their cells.
@@ -71,3 +96,6 @@ pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> Result<(), Failure
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

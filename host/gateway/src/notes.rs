@@ -10,6 +10,7 @@ use crate::Gateway;
 use crate::caller::Caller;
 use crate::catalog::ToolHandle;
 use crate::decide::Verdict;
+use crate::pin::Approved;
 use crate::surface::Surface;
 
 /// The marks of one call.
@@ -105,8 +106,13 @@ impl Gateway {
         self.store.append_detached(AuditRow::about_server(Event::McpToolListChanged, &server.name));
     }
 
-    /// One row for each definition that is not the approved one.
+    /// One row for each definition that is not the approved one. Where nothing was reviewed yet, as
+    /// while a server is being added, there is nothing that a definition could differ from.
     pub(crate) fn note_mismatches(&self, server: &Server, surface: &Surface) {
+        if matches!(self.approved(server), Approved::Unreviewed) {
+            tracing::info!(server = %server.name, "nothing of this server was reviewed yet, so nothing is shown");
+            return;
+        }
         let blocked: Vec<&str> = surface
             .tools
             .iter()

@@ -12,6 +12,8 @@ fn places() -> Vec<(&'static str, &'static Keys)> {
         (at(""), &keys::SERVER),
         (at("/properties/timeouts"), &keys::TIMEOUTS),
         (at("/properties/restarts"), &keys::RESTARTS),
+        (at("/properties/rate_limit"), &keys::RATE_LIMIT),
+        (at("/properties/rateLimit"), &keys::RATE_LIMIT),
         (at("/properties/tools"), &keys::TOOLS),
         (at("/properties/trust"), &keys::TRUST),
         (at("/properties/adapter"), &keys::ADAPTER),
