@@ -85,12 +85,7 @@ pub fn sign_payload(payload_type: &str, payload: &[u8], keys: &[&SigningKey]) ->
             json!({ "keyid": key.public().id().as_str(), "sig": STANDARD.encode(signature) })
         })
         .collect();
-    let envelope = json!({
-        "payloadType": payload_type,
-        "payload": STANDARD.encode(payload),
-        "signatures": signatures,
-    });
-    format!("{envelope}\n").into_bytes()
+    crate::signer::written(payload_type, payload, &signatures)
 }
 
 #[cfg(test)]

@@ -186,7 +186,8 @@ fn push(
     Ok(())
 }
 
-fn written(payload_type: &str, payload: &[u8], signatures: &[Value]) -> Vec<u8> {
+/// The envelope as text, ending in a line feed.
+pub(crate) fn written(payload_type: &str, payload: &[u8], signatures: &[Value]) -> Vec<u8> {
     let envelope = json!({
         "payloadType": payload_type,
         "payload": STANDARD.encode(payload),

@@ -2,10 +2,56 @@
 
 use crate::database::Format;
 
+/// The tables that format 2 added, for a new file and for one that is brought forward.
+macro_rules! tables_of_format_2 {
+    () => {
+        "
+CREATE TABLE grants (
+    id TEXT PRIMARY KEY,
+    ask TEXT NOT NULL,
+    scope TEXT NOT NULL CHECK (scope IN ('session', 'persona')),
+    persona TEXT NOT NULL,
+    session TEXT,
+    server TEXT NOT NULL,
+    server_identity TEXT NOT NULL,
+    action TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    definition TEXT NOT NULL,
+    granted_by TEXT NOT NULL,
+    surface TEXT NOT NULL,
+    created_at_ms INTEGER NOT NULL,
+    expires_at_ms INTEGER,
+    revoked_at_ms INTEGER
+) STRICT;
+CREATE INDEX grants_by_subject ON grants (server_identity, tool, persona);
+
+CREATE TABLE standing (
+    persona TEXT NOT NULL,
+    pattern TEXT NOT NULL,
+    decision TEXT NOT NULL CHECK (decision IN ('allow', 'ask', 'deny')),
+    read_only INTEGER NOT NULL,
+    decided_by TEXT NOT NULL,
+    decided_at_ms INTEGER NOT NULL,
+    PRIMARY KEY (persona, pattern)
+) STRICT;
+
+CREATE TABLE frozen (
+    kind TEXT NOT NULL CHECK (kind IN ('all', 'server', 'plugin')),
+    name TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    frozen_by TEXT NOT NULL,
+    frozen_at_ms INTEGER NOT NULL,
+    PRIMARY KEY (kind, name)
+) STRICT;
+"
+    };
+}
+
 /// The format of `state.db`.
 pub(crate) const FORMAT: Format = Format {
     number: 2,
-    create: "
+    create: concat!(
+        "
 CREATE TABLE asks (
     id TEXT PRIMARY KEY,
     subject TEXT NOT NULL,
@@ -58,90 +104,19 @@ CREATE TABLE eras (
     era TEXT NOT NULL,
     seen_at_ms INTEGER NOT NULL
 ) STRICT;
-
-CREATE TABLE grants (
-    id TEXT PRIMARY KEY,
-    ask TEXT NOT NULL,
-    scope TEXT NOT NULL CHECK (scope IN ('session', 'persona')),
-    persona TEXT NOT NULL,
-    session TEXT,
-    server TEXT NOT NULL,
-    server_identity TEXT NOT NULL,
-    action TEXT NOT NULL,
-    tool TEXT NOT NULL,
-    definition TEXT NOT NULL,
-    granted_by TEXT NOT NULL,
-    surface TEXT NOT NULL,
-    created_at_ms INTEGER NOT NULL,
-    expires_at_ms INTEGER,
-    revoked_at_ms INTEGER
-) STRICT;
-CREATE INDEX grants_by_subject ON grants (server_identity, tool, persona);
-
-CREATE TABLE standing (
-    persona TEXT NOT NULL,
-    pattern TEXT NOT NULL,
-    decision TEXT NOT NULL CHECK (decision IN ('allow', 'ask', 'deny')),
-    read_only INTEGER NOT NULL,
-    decided_by TEXT NOT NULL,
-    decided_at_ms INTEGER NOT NULL,
-    PRIMARY KEY (persona, pattern)
-) STRICT;
-
-CREATE TABLE frozen (
-    kind TEXT NOT NULL CHECK (kind IN ('all', 'server', 'plugin')),
-    name TEXT NOT NULL,
-    reason TEXT NOT NULL,
-    frozen_by TEXT NOT NULL,
-    frozen_at_ms INTEGER NOT NULL,
-    PRIMARY KEY (kind, name)
-) STRICT;
 ",
+        tables_of_format_2!()
+    ),
     migrate: &[TO_2],
 };
 
 /// Format 2: where an ask was answered, wider grants, standing decisions, what is frozen.
-const TO_2: &str = "
+const TO_2: &str = concat!(
+    "
 ALTER TABLE asks ADD COLUMN surface TEXT;
-
-CREATE TABLE grants (
-    id TEXT PRIMARY KEY,
-    ask TEXT NOT NULL,
-    scope TEXT NOT NULL CHECK (scope IN ('session', 'persona')),
-    persona TEXT NOT NULL,
-    session TEXT,
-    server TEXT NOT NULL,
-    server_identity TEXT NOT NULL,
-    action TEXT NOT NULL,
-    tool TEXT NOT NULL,
-    definition TEXT NOT NULL,
-    granted_by TEXT NOT NULL,
-    surface TEXT NOT NULL,
-    created_at_ms INTEGER NOT NULL,
-    expires_at_ms INTEGER,
-    revoked_at_ms INTEGER
-) STRICT;
-CREATE INDEX grants_by_subject ON grants (server_identity, tool, persona);
-
-CREATE TABLE standing (
-    persona TEXT NOT NULL,
-    pattern TEXT NOT NULL,
-    decision TEXT NOT NULL CHECK (decision IN ('allow', 'ask', 'deny')),
-    read_only INTEGER NOT NULL,
-    decided_by TEXT NOT NULL,
-    decided_at_ms INTEGER NOT NULL,
-    PRIMARY KEY (persona, pattern)
-) STRICT;
-
-CREATE TABLE frozen (
-    kind TEXT NOT NULL CHECK (kind IN ('all', 'server', 'plugin')),
-    name TEXT NOT NULL,
-    reason TEXT NOT NULL,
-    frozen_by TEXT NOT NULL,
-    frozen_at_ms INTEGER NOT NULL,
-    PRIMARY KEY (kind, name)
-) STRICT;
-";
+",
+    tables_of_format_2!()
+);
 
 #[cfg(test)]
 mod tests;
