@@ -165,7 +165,7 @@ const GATES: &[Gate] = &[
         name: "reload",
         file: "host/gateway/src/reload.rs",
         call: "                Self::reload(&gateway, &host, names).await;\n",
-        without: "                let _ = (&host, names.len());\n",
+        without: "                let _: (&Arc<PluginHost>, Vec<String>) = (&host, names);\n",
         test: "gate_reload",
     },
     Gate {
