@@ -127,17 +127,6 @@ fn lost_rows_are_counted_in_a_row_of_their_own() {
     assert_eq!(gap.details["lost"], 3);
 }
 
-/// What one call costs the writer when nothing else is written: no group to share the commit with.
-#[test]
-#[ignore = "a figure for the reader"]
-fn one_row_after_the_other() {
-    let bench = Bench::new();
-    let rows = 20_000;
-    let started = Instant::now();
-    crate::testing::append(bench.store(), rows);
-    println!("{rows} rows, one after the other: {:?} a row", started.elapsed() / 20_000);
-}
-
 #[test]
 fn a_row_nobody_awaits_shares_the_commit_of_the_next_call() {
     let bench = Bench::new();
