@@ -1,7 +1,7 @@
 //! The port to what answers: exactly the part of the gateway that agents can reach.
 //!
 //! It is a trait so that the protocol can be tested without servers, plugins or a store, and so that
-//! the list of things an agent can reach is short enough to read: five methods, none of them an
+//! the list of things an agent can reach is short enough to read, and none of them an
 //! operator's.
 
 use std::sync::Arc;
@@ -24,6 +24,8 @@ pub trait Backend: Send + Sync + 'static {
     async fn instructions(&self, caller: &Caller) -> Option<String>;
     /// A session has ended: what was opened for it alone may be closed.
     fn end_session(&self, session: &str);
+    /// Gives up connections that are still being opened, and opens no more: the service ends.
+    fn stop_opening(&self);
     /// Tells of every change of what callers see. A receiver that lags has missed changes, not facts.
     fn changes(&self) -> broadcast::Receiver<Change>;
 }
@@ -45,6 +47,10 @@ impl Backend for Arc<Gateway> {
 
     fn end_session(&self, session: &str) {
         Gateway::end_session(self, session);
+    }
+
+    fn stop_opening(&self) {
+        Gateway::stop_opening(self);
     }
 
     fn changes(&self) -> broadcast::Receiver<Change> {

@@ -139,6 +139,8 @@ impl Backend for Fake {
         self.0.ended.lock().unwrap().push(session.to_owned());
     }
 
+    fn stop_opening(&self) {}
+
     fn changes(&self) -> broadcast::Receiver<Change> {
         self.0.changes.subscribe()
     }

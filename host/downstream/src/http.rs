@@ -196,6 +196,8 @@ async fn serve_connection(shared: Arc<Shared>, stream: TcpStream) {
 
 async fn close(shared: &Shared) {
     shared.tasks.close();
+    // A server that is stuck in its greeting must not hold the end up (HT-27).
+    shared.backend.stop_opening();
     if tokio::time::timeout(shared.options.grace, shared.tasks.wait()).await.is_err() {
         shared.calls.cancel();
         shared.sessions.end_all();

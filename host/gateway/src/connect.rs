@@ -41,6 +41,12 @@ pub enum OpenError {
         /// The last error and when it is tried again.
         reason: String,
     },
+    /// Nobody is there any more for whom to connect.
+    #[error("server '{server}' was not connected: Toolgate is ending")]
+    Ending {
+        /// The server.
+        server: String,
+    },
     /// This attempt failed.
     #[error("{told}")]
     Failed {
@@ -89,7 +95,13 @@ impl Gateway {
             return Ok(live);
         }
         let (gateway, caller, server) = (Arc::clone(self), caller.clone(), Arc::clone(server));
-        let opening = tokio::spawn(async move { gateway.open(key, &link, &caller, &server).await });
+        let opening = tokio::spawn(async move {
+            tokio::select! {
+                biased;
+                () = gateway.ending.cancelled() => Err(OpenError::Ending { server: server.name.clone() }),
+                opened = gateway.open(key, &link, &caller, &server) => opened,
+            }
+        });
         opening.await.unwrap_or_else(|error| {
             Err(OpenError::Unusable(format!("opening the connection failed inside Toolgate: {error}")))
         })

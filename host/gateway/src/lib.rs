@@ -44,6 +44,7 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use tokio::sync::broadcast;
+use tokio_util::sync::CancellationToken;
 use toolgate_config::{Config, Server};
 use toolgate_plugins::Adapter;
 use toolgate_store::Store;
@@ -106,6 +107,8 @@ pub struct Gateway {
     locked: OnceLock<locked::Locked>,
     child_program: PathBuf,
     links: links::Links,
+    /// Fires when no connection is opened any more.
+    ending: CancellationToken,
     watch: watch::Watch,
     rates: rate::Rates,
     seal: ask::seal::Seal,
@@ -148,6 +151,7 @@ impl Gateway {
             locked: OnceLock::new(),
             child_program: parts.child_program,
             links: links::Links::default(),
+            ending: CancellationToken::new(),
             changes: broadcast::channel(CHANGE_QUEUE).0,
         });
         // Without a runtime nothing can be called either.
@@ -182,8 +186,15 @@ impl Gateway {
         ))
     }
 
+    /// Opens no connection any more and gives up those that are being opened, however stuck their
+    /// servers are; who waits for one is told so (HT-27). Calls on open connections go on.
+    pub fn stop_opening(&self) {
+        self.ending.cancel();
+    }
+
     /// Closes every connection; children are stopped and sessions ended.
     pub async fn shutdown(&self) {
+        self.stop_opening();
         self.links.close_all().await;
         self.store.flush().await;
     }

@@ -22,6 +22,7 @@ mod pins;
 mod policies;
 mod registry;
 mod servers;
+mod stopping;
 mod vectors;
 
 /// The binary under test.

@@ -28,6 +28,10 @@ use crate::{legacy, modern, reply};
 /// How long cancelled calls may take to notice.
 const CANCEL_WAIT: Duration = Duration::from_secs(1);
 
+/// How long servers may go on starting after the client closed its side: enough for a script that
+/// sends a call and closes, and short of the 3 s within which a client wants its process gone.
+const CONNECT_GRACE: Duration = Duration::from_secs(2);
+
 /// One client on pipes.
 pub(super) struct Session {
     backend: Arc<dyn Backend>,
@@ -97,13 +101,24 @@ impl Session {
         self.tasks.close();
         let gone = self.writer.is_closed() || self.options.shutdown.is_cancelled();
         let grace = if gone { Duration::ZERO } else { self.options.grace };
-        if tokio::time::timeout(grace, self.tasks.wait()).await.is_err() {
+        if !self.ended_within(grace).await {
             self.running.cancel_all();
             self.calls.cancel();
             if tokio::time::timeout(CANCEL_WAIT, self.tasks.wait()).await.is_err() {
                 tracing::warn!("calls of a closed session did not end in time; their replies are dropped");
             }
         }
+    }
+
+    /// Whether all calls ended within this time. Those that wait for a server to start have less of
+    /// it: a server that is stuck must not hold the end up (HT-27).
+    async fn ended_within(&self, grace: Duration) -> bool {
+        let connecting = grace.min(CONNECT_GRACE);
+        if tokio::time::timeout(connecting, self.tasks.wait()).await.is_ok() {
+            return true;
+        }
+        self.backend.stop_opening();
+        tokio::time::timeout(grace.saturating_sub(connecting), self.tasks.wait()).await.is_ok()
     }
 
     async fn message(self: &Arc<Self>, message: Message) {
