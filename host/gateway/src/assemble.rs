@@ -22,6 +22,7 @@ use toolgate_signing::{Kind, PublicKey, Threshold, VerifiedRelease, verify_relea
 use toolgate_store::{AuditRow, Store};
 
 use crate::bundle;
+use crate::views::Views;
 
 pub use refusal::Refusal;
 pub(crate) use wanted::admission;
@@ -42,6 +43,8 @@ pub struct Assembled {
     pub plugins: PluginSet,
     /// Servers whose adapter could not be loaded, with the reason: their calls are refused.
     pub without_adapter: HashMap<String, String>,
+    /// What these plugins hide of servers' surfaces.
+    pub(crate) views: Views,
     /// Plugins of this set whose being put aside is in the audit log already.
     pub(crate) noted_aside: Mutex<HashSet<String>>,
 }
@@ -168,7 +171,7 @@ fn build(loader: &Loader<'_>, on_refusal: &mut OnRefusal<'_>) -> Result<Assemble
     }
     let mut plugins = PluginSet::new(policies, fallbacks);
     let without_adapter = loader.set_adapters(&mut plugins);
-    Ok(Assembled { plugins, without_adapter, noted_aside: Mutex::default() })
+    Ok(Assembled { plugins, without_adapter, ..Assembled::default() })
 }
 
 fn is_fallback(config: &Config, policy: &Policy) -> bool {

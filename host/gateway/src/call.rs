@@ -14,7 +14,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use toolgate_plugins::{Document, Facts, Hook};
+use toolgate_plugins::{Document, Facts};
 use toolgate_signing::Digest;
 use toolgate_store::{AuditRow, CallFacts};
 use toolgate_upstream::{Progress, RequestError, RequestOptions};
@@ -27,10 +27,11 @@ use crate::ask::{By, Question, Settled};
 use crate::caller::Caller;
 use crate::catalog::{FindError, Target, ToolHandle};
 use crate::client::Client;
-use crate::decide::{self, Ruling, Verdict};
+use crate::decide::{Ruling, Verdict};
 use crate::facts;
 use crate::notes;
 use crate::reply::{self, ErrorCode, ErrorDetails};
+use crate::views;
 
 /// One `tools/call`.
 pub struct Call {
@@ -254,7 +255,8 @@ impl Path<'_> {
 
     fn verdict(&self, facts: &Arc<Facts>) -> Verdict {
         let binding = self.gateway.binding(self.caller, &self.handle.server.name);
-        decide::decide(&self.gateway.plugins().plugins, &binding, Hook::Call, facts)
+        let in_force = self.gateway.plugins();
+        views::judge_call(&in_force.views, &in_force.plugins, &binding, facts)
     }
 
     fn question<'b>(&'b self, facts: &'b Arc<Facts>, verdict: &'b Verdict) -> Question<'b> {

@@ -102,6 +102,11 @@ impl Binding {
         )))
     }
 
+    /// Whether the operator froze any plugin.
+    pub(crate) fn has_frozen_policies(&self) -> bool {
+        self.current.as_ref().is_some_and(|now| !now.frozen_plugins().is_empty())
+    }
+
     /// What a policy says: one that is frozen denies all it guards.
     fn ask(&self, policy: &Policy, hook: Hook, facts: &Arc<Facts>) -> Decision {
         let frozen = self.current.as_ref().is_some_and(|now| now.frozen_plugins().contains(policy.name()));

@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use toolgate_plugins::{Decision, Document, Facts, Hook};
+use toolgate_plugins::{Decision, Document, Facts};
 
 use crate::Gateway;
 use crate::caller::Caller;
 use crate::catalog::{FindError, Target};
 use crate::decide::{self, Verdict};
 use crate::facts;
+use crate::views;
 
 /// What would happen to one call.
 #[derive(Debug, Serialize)]
@@ -81,9 +82,10 @@ impl Gateway {
         };
         let binding = self.binding(caller, &handle.server.name);
         let facts = about(arguments);
-        let call = decide::decide(&self.plugins().plugins, &binding, Hook::Call, &facts);
+        let in_force = self.plugins();
+        let call = views::judge_call(&in_force.views, &in_force.plugins, &binding, &facts);
         let listed = about(handle.tool.definition.text());
-        let list = decide::decide_list(&self.plugins().plugins, &binding, &[listed]);
+        let list = decide::decide_list(&in_force.plugins, &binding, &[listed]);
         Ok(Explanation {
             server: handle.server.name.clone(),
             tool: handle.tool.name.clone(),

@@ -36,6 +36,7 @@ mod spec;
 mod status;
 mod supervise;
 mod surface;
+mod views;
 mod watch;
 
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! What the gateway writes into the audit log, and the marks of one call that every row of it carries.
 
 use toolgate_config::Server;
-use toolgate_plugins::{Decision, FaultKind, PinState};
+use toolgate_plugins::{Decision, Document, FaultKind, PinState, Redaction};
 use toolgate_store::{Actor, AuditRow, CallFacts, Event};
 use toolgate_upstream::Connection;
 use toolgate_wire::Id;
@@ -11,7 +11,10 @@ use crate::caller::Caller;
 use crate::catalog::ToolHandle;
 use crate::decide::Verdict;
 use crate::pin::Approved;
-use crate::surface::Surface;
+use crate::surface::{Surface, Tool};
+
+/// Rows about hidden text that one listing leaves at most: a server decides how many tools it shows.
+const MOST_HIDDEN: usize = 64;
 
 /// The marks of one call.
 pub(crate) fn call_facts(caller: &Caller, handle: &ToolHandle, request_id: &Id) -> CallFacts {
@@ -93,6 +96,7 @@ impl Gateway {
             tracing::warn!(server = %server.name, %tool, %reason, "this tool is left out");
         }
         self.note_mismatches(server, surface);
+        self.note_hidden_text(server, surface, None);
         log_unpinned_hash(server, surface);
     }
 
@@ -104,6 +108,29 @@ impl Gateway {
 
     pub(crate) fn note_list_changed(&self, server: &Server) {
         self.store.append_detached(AuditRow::about_server(Event::McpToolListChanged, &server.name));
+    }
+
+    /// One row for each definition with hidden text that was not on the surface before (SE-01). It is
+    /// written whatever the policies make of the text, at most [`MOST_HIDDEN`] for one listing.
+    pub(crate) fn note_hidden_text(&self, server: &Server, surface: &Surface, before: Option<&Surface>) {
+        let known = |tool: &Tool| {
+            before.and_then(|before| before.tool(&tool.name)).is_some_and(|was| was.digest == tool.digest)
+        };
+        let new = surface.tools.iter().filter(|tool| !known(tool));
+        let found = new.filter_map(|tool| Some((tool, findings(&tool.definition)?)));
+        for (tool, findings) in found.take(MOST_HIDDEN) {
+            let row = AuditRow::hidden_text_listed(&server.name, &tool.name, &tool.digest, findings);
+            self.store.append_detached(row);
+        }
+    }
+
+    /// The row about a result of which a policy had hidden text removed.
+    pub(crate) fn note_hidden_result(&self, call: &CallFacts, verdict: &Verdict, result: &Document) {
+        if verdict.redactions.iter().any(|redaction| matches!(redaction, Redaction::HiddenText))
+            && let Some(findings) = findings(result)
+        {
+            self.store.append_detached(AuditRow::hidden_text_returned(call, findings));
+        }
     }
 
     /// One row for each definition that is not the approved one. Where nothing was reviewed yet, as
@@ -138,4 +165,10 @@ fn log_unpinned_hash(server: &Server, surface: &Surface) {
     if let (None, Some(digest)) = (&surface.surface_pin, &surface.digest) {
         tracing::info!(server = %server.name, "pinned_tool_hash: \"{digest}\"");
     }
+}
+
+/// What is hidden in a document, as JSON; none where nothing is.
+fn findings(document: &Document) -> Option<serde_json::Value> {
+    let found = toolgate_plugins::hidden_text(document.text());
+    if found.is_empty() { None } else { serde_json::to_value(found).ok() }
 }

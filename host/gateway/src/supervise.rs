@@ -36,6 +36,7 @@ impl Gateway {
             Ok(surface) if surface.shows_the_same(&live.surface.load()) => {}
             Ok(surface) => {
                 self.note_mismatches(server, &surface);
+                self.note_hidden_text(server, &surface, Some(&live.surface.load()));
                 live.surface.store(Arc::new(surface));
                 self.tools_changed();
             }

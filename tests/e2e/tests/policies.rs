@@ -123,6 +123,22 @@ fn gate_result_se_01_hidden_text_in_a_result_and_a_definition_does_not_reach_the
     let mut client = sandbox.serve_stdio(&[]);
     client.initialize();
     assert_eq!(client.tool_names(), ["fix__clean"], "a definition with hidden text is blocked");
+    let guessed = client.call("fix__hidden", &json!({}));
+    let error = guessed.pointer("/_meta/toolgate~1error").unwrap();
+    assert_eq!(
+        (&error["code"], &error["by"]),
+        (&json!("denied"), &json!("toolgate/hidden-text")),
+        "{guessed}"
+    );
+    let explained = sandbox.run(&["mcp", "explain", "fix.hidden", "--json"]).exits(0).json();
+    assert_eq!((&explained["list"], &explained["call"]), (&json!("deny"), &json!("deny")), "{explained}");
+    let found =
+        sandbox.audit().into_iter().find(|row| row["details"]["event"] == "hidden_text_found").unwrap();
+    assert_eq!(found["tool"], "hidden");
+    let findings = found["details"]["findings"].to_string();
+    for part in ["/description", "U+E0053", "U+200B", "U+FEFF", "U+202E"] {
+        assert!(findings.contains(part), "{part} is missing in {findings}");
+    }
 
     let other = crate::sandbox();
     other.configure_fixture(&[], "    capabilities:\n      allow: [\"mcp.call:fix\"]\n");
@@ -138,6 +154,8 @@ fn gate_result_se_01_hidden_text_in_a_result_and_a_definition_does_not_reach_the
         "{text:?}"
     );
     assert!(text.starts_with("visible") && text.ends_with("end"), "{text:?}");
+    let found = other.audit().into_iter().find(|row| row["details"]["event"] == "hidden_text_found").unwrap();
+    assert_eq!((&found["tool"], &found["details"]["server"]), (&json!("hidden"), &json!("fix")), "{found}");
 }
 
 #[test]

@@ -72,6 +72,7 @@ impl Path<'_> {
             return Err(Stop(reply::refusal(ErrorCode::ResultDenied, &text, &details)));
         }
         if !verdict.redactions.is_empty() {
+            self.gateway.note_hidden_result(&self.call, &verdict, &document);
             let text = redact::redact(document.text(), &verdict.redactions)
                 .map_err(|error| self.refuse(ErrorCode::ResultDenied, &error.to_string()))?;
             document = Document::new(text);

@@ -3,7 +3,7 @@
 //! Patterns and directories are read from the plugin's settings, once for each pointer, and kept
 //! with the plugin: a fresh store compiles nothing. At most [`MAX_COMPILED`] pointers are kept.
 
-mod hidden;
+pub(crate) mod hidden;
 mod path;
 mod pattern;
 
@@ -14,7 +14,7 @@ use toolgate_labels::{Label, Pattern as LabelPattern};
 use wasmtime::component::Resource;
 
 use super::invalid;
-use crate::bindings::matching::{Finding, Host};
+use crate::bindings::matching::{self, Host};
 use crate::bindings::types::Error;
 use crate::facts::Document;
 use crate::json;
@@ -58,9 +58,17 @@ impl Host for State {
         Ok(roots.map(|roots| roots.resolve(&path)).map_err(invalid))
     }
 
-    fn hidden_text(&mut self, document: Resource<Document>) -> wasmtime::Result<Vec<Finding>> {
+    fn hidden_text(&mut self, document: Resource<Document>) -> wasmtime::Result<Vec<matching::Finding>> {
         let document = self.table.get(&document)?.clone();
-        Ok(self.host_work(document.len(), || hidden::findings(document.text())))
+        let found = self.host_work(document.len(), || hidden::findings(document.text()));
+        Ok(found.into_iter().map(matching::Finding::from).collect())
+    }
+}
+
+impl From<hidden::Finding> for matching::Finding {
+    fn from(found: hidden::Finding) -> Self {
+        let hidden::Finding { pointer, kind, code_points, decoded } = found;
+        Self { pointer, kind, code_points, decoded }
     }
 }
 

@@ -80,13 +80,15 @@ pub enum Event {
     PluginsChanged,
     /// A plugin failed too often in a row and was put aside.
     PluginPutAside,
+    /// A definition or a result holds characters that a person does not see.
+    HiddenTextFound,
     /// Rows that nobody waited for could not be written; says how many.
     AuditGap,
 }
 
 impl Event {
     /// Every kind, in the order of declaration.
-    pub const ALL: [Self; 37] = [
+    pub const ALL: [Self; 38] = [
         Self::McpCalled,
         Self::McpCompleted,
         Self::McpFailed,
@@ -123,6 +125,7 @@ impl Event {
         Self::PluginTrustRemoved,
         Self::PluginsChanged,
         Self::PluginPutAside,
+        Self::HiddenTextFound,
         Self::AuditGap,
     ];
 
@@ -165,6 +168,7 @@ impl Event {
             Self::PluginTrustRemoved => "plugin_trust_removed",
             Self::PluginsChanged => "plugins_changed",
             Self::PluginPutAside => "plugin_put_aside",
+            Self::HiddenTextFound => "hidden_text_found",
             Self::AuditGap => "audit_gap",
         }
     }
@@ -201,6 +205,7 @@ impl Event {
             Self::ConfigTrusted => "config.trust",
             Self::OperatorProofSet => "operator.init",
             Self::OperatorProofRefused => "operator.prove",
+            Self::HiddenTextFound => "hidden_text.find",
             Self::AuditGap => "audit.gap",
         }
     }

@@ -185,6 +185,22 @@ impl AuditRow {
         Self::about_server(Event::McpToolsListed, server).with("tools", tools).with("dropped", dropped)
     }
 
+    /// `hidden_text_found` in a definition (SE-01): where, which code points, and what they spell.
+    pub fn hidden_text_listed(server: &str, tool: &str, definition: &Digest, findings: Value) -> Self {
+        let mut row = Self::about_server(Event::HiddenTextFound, server)
+            .with("definition", definition.to_string())
+            .with("findings", findings);
+        row.tool = Some(tool.to_owned());
+        row
+    }
+
+    /// `hidden_text_found` in what a call brought back.
+    pub fn hidden_text_returned(call: &CallFacts, findings: Value) -> Self {
+        let mut row = Self::about_call(Event::HiddenTextFound, call).with("findings", findings);
+        Event::HiddenTextFound.action().clone_into(&mut row.action);
+        row
+    }
+
     /// `tool_pin_mismatch`: a definition is not the accepted one. `actual` is none when the
     /// definition is gone.
     pub fn pin_mismatch(

@@ -2,7 +2,6 @@
 
 use toolgate_base::hidden;
 
-use crate::bindings::types::Finding;
 use crate::json::{self, Visit};
 
 /// Most findings that a guest gets.
@@ -10,9 +9,22 @@ const MAX_FINDINGS: usize = 64;
 /// Most code points of one finding.
 const MAX_CODE_POINTS: usize = 16;
 
+/// Hidden text in one string of a document (SE-01). `types.finding` has the same members.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Finding {
+    /// RFC 6901 pointer to the string, or to the member whose name it is.
+    pub pointer: String,
+    /// The kind, as `tag` or `zero-width`.
+    pub kind: String,
+    /// The characters as `U+200B`, at most 16.
+    pub code_points: Vec<String>,
+    /// What tag characters and their like spell.
+    pub decoded: Option<String>,
+}
+
 /// Every string or name with hidden characters, in document order. A text that is no JSON is read
 /// as one string: nothing is called clean because it could not be parsed.
-pub(super) fn findings(text: &str) -> Vec<Finding> {
+pub fn findings(text: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     let whole = json::visit_strings(text, "", &mut |pointer, raw, _| {
         match json::unescape(raw) {

@@ -1,0 +1,97 @@
+//! What may not be seen may not be called: the verdict of the list hook, asked again before a call.
+//!
+//! A policy that hides a definition, for what its text holds, has said no to the tool; a client that
+//! knows or guesses the name must not get further than one that looks. The views are remembered with
+//! the set of plugins that gave them, by all that a policy can ask about the definition, so that a
+//! call pays for a look into a map and not for more guests (design.md section 4).
+//!
+//! Bounds: [`MOST`] views; when there are more, all are made anew. Not remembered is a view of a
+//! policy that looks at the clock, one that came of a fault, and any while a policy is frozen.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use toolgate_plugins::{Decision, Facts, Hook, PluginSet};
+
+use crate::decide::{self, Binding, Ruling, Verdict};
+
+/// Views that are remembered at most.
+const MOST: usize = 16_384;
+
+/// The views of one set of plugins.
+#[derive(Default)]
+pub(crate) struct Views {
+    /// Keyed at random for each set, so that nobody can choose two definitions that share a key.
+    keys: [RandomState; 2],
+    known: RwLock<HashMap<[u64; 2], Option<Arc<Verdict>>>>,
+}
+
+impl Views {
+    /// The denial that hides this definition from this caller; `None` where it is shown. `facts` are
+    /// those of the call, with the definition in them.
+    fn hiding(&self, plugins: &PluginSet, binding: &Binding, facts: &Arc<Facts>) -> Option<Arc<Verdict>> {
+        let steady = !binding.has_frozen_policies() && !plugins.uses_clock();
+        let key = self.key(facts);
+        if steady && let Some(view) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return view.clone();
+        }
+        let shown = Facts { document: facts.definition.clone(), ..Facts::clone(facts) };
+        let verdict = decide::decide_list(plugins, binding, &[Arc::new(shown)]).pop();
+        // That no policy says anything about a definition is no denial; it only is not listed.
+        let view =
+            verdict.filter(|verdict| verdict.ruling == Ruling::Deny && verdict.by.is_some()).map(Arc::new);
+        if steady && !view.as_deref().is_some_and(is_fault) {
+            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+            if known.len() >= MOST {
+                known.clear();
+            }
+            known.insert(key, view.clone());
+        }
+        view
+    }
+
+    /// All that can differ between two questions about a definition, but for session and claims.
+    fn key(&self, facts: &Facts) -> [u64; 2] {
+        let of_caller = (
+            (&facts.persona, &facts.lane, facts.has_capabilities),
+            (&facts.matched_allow, &facts.matched_approval, facts.auto_approved),
+        );
+        let of_server = (&facts.server, &facts.server_identity, facts.host_escape, facts.surface_pin);
+        let of_tool = (facts.kind, &facts.name, &facts.digest, facts.pin);
+        let hints = (facts.read_only_hint, facts.destructive_hint, &facts.label);
+        self.keys.each_ref().map(|key| key.hash_one((of_caller, of_server, of_tool, hints)))
+    }
+}
+
+/// The verdict about a call: that of the call hook, and where it lets the call pass or asks about it,
+/// that of the list hook about the definition.
+pub(crate) fn judge_call(
+    views: &Views,
+    plugins: &PluginSet,
+    binding: &Binding,
+    facts: &Arc<Facts>,
+) -> Verdict {
+    let verdict = decide::decide(plugins, binding, Hook::Call, facts);
+    if verdict.ruling == Ruling::Deny {
+        return verdict;
+    }
+    match views.hiding(plugins, binding, facts) {
+        None => verdict,
+        Some(hiding) => {
+            let mut decisions = verdict.decisions;
+            decisions.extend(
+                hiding
+                    .decisions
+                    .iter()
+                    .filter(|said| matches!(said.decision, Decision::Deny { .. }))
+                    .cloned(),
+            );
+            Verdict { decisions, ..Verdict::clone(&hiding) }
+        }
+    }
+}
+
+fn is_fault(verdict: &Verdict) -> bool {
+    verdict.decisions.iter().any(|said| matches!(said.decision, Decision::Deny { fault: Some(_), .. }))
+}
