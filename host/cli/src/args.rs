@@ -84,7 +84,7 @@ pub(crate) enum Command {
     Freeze(Freeze),
     /// End a freeze.
     Thaw(Thaw),
-    /// How you are told from an agent with a shell: init.
+    /// Set how the operator proves to be no agent: init.
     #[command(subcommand)]
     Operator(OperatorCommand),
     /// Check this installation and say what to mend.

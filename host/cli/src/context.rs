@@ -32,6 +32,11 @@ pub(crate) fn lock_layers() {
 
 /// The merged configuration with its notices told.
 pub(crate) fn config(explicit: Option<&Path>) -> Result<Config, Failure> {
+    load(explicit, &[], None).inspect(tell_notices)
+}
+
+/// The same for who prints the notices itself.
+pub(crate) fn quiet_config(explicit: Option<&Path>) -> Result<Config, Failure> {
     load(explicit, &[], None)
 }
 
@@ -41,7 +46,13 @@ pub(crate) fn config_with(
     server: &ManagedServer,
     secrets: &[(String, Secret)],
 ) -> Result<Config, Failure> {
-    load(explicit, secrets, Some(server))
+    load(explicit, secrets, Some(server)).inspect(tell_notices)
+}
+
+fn tell_notices(config: &Config) {
+    for notice in &config.warnings {
+        tracing::warn!("{notice}");
+    }
 }
 
 fn load(
@@ -63,9 +74,6 @@ fn load(
         toolgate_config::load_with(&found, &env, new)
     }
     .map_err(config_failure)?;
-    for notice in &config.warnings {
-        tracing::warn!("{notice}");
-    }
     Ok(config)
 }
 

@@ -101,7 +101,19 @@ pub(crate) fn failure(error: OperatorError) -> Failure {
         OperatorError::Damaged { .. } => Code::Integrity,
         _ => Code::Failed,
     };
-    Failure::new(code, error)
+    let next = match error {
+        OperatorError::WrongPin(_) | OperatorError::Wait(_) => Some(
+            "nothing was changed; run the same command again. docs/operators.md says what to do about a \
+             PIN that is lost",
+        ),
+        OperatorError::NotSet => Some("set one with `toolgate operator init`"),
+        _ => None,
+    };
+    let failure = Failure::new(code, error);
+    match next {
+        Some(next) => failure.hint(next),
+        None => failure,
+    }
 }
 
 fn pin(operator: &Operator, what: &str) -> Result<Proven, Failure> {

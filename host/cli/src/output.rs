@@ -31,6 +31,11 @@ pub(crate) fn line(text: &str) -> Result<(), Failure> {
     raw_line(&toolgate_base::display::escape_multiline(text))
 }
 
+/// A number with its noun: `1 server`, `2 servers`.
+pub(crate) fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
 /// Prints one JSON value on one line.
 pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string(value).map_err(Failure::failed)?;

@@ -95,9 +95,9 @@ impl Binding {
 
     /// The denial of a server that is frozen. A freeze hides nothing: it is said, with its reason.
     fn frozen(&self, facts: &Facts) -> Option<Verdict> {
-        let reason = self.current.as_ref()?.frozen(&facts.server)?;
+        let (reason, what) = self.current.as_ref()?.frozen(&facts.server)?;
         Some(Verdict::refused(format!(
-            "server '{}' is frozen by the operator: {reason}. `toolgate thaw` ends it.",
+            "server '{}' is frozen by the operator: {reason}. The operator ends it with `toolgate thaw {what}`.",
             facts.server
         )))
     }

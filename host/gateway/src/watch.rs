@@ -142,9 +142,10 @@ impl Current {
             && decisions(self) == decisions(other)
     }
 
-    /// Why a server is frozen, if it is.
-    pub(crate) fn frozen(&self, server: &str) -> Option<&str> {
-        self.all.as_deref().or_else(|| self.servers.get(server).map(String::as_str))
+    /// Why a server is frozen, if it is, and the words after `toolgate thaw` that end it.
+    pub(crate) fn frozen(&self, server: &str) -> Option<(&str, String)> {
+        let all = self.all.as_deref().map(|reason| (reason, "--all".to_owned()));
+        all.or_else(|| Some((self.servers.get(server)?.as_str(), format!("--server {server}"))))
     }
 
     /// The plugins that are frozen.

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use toolgate_base::{Clock, SystemClock};
+use toolgate_registry::Time;
 use toolgate_store::{AuditReader, Filter, StoredRow};
 
 use crate::args::{Audit, AuditQuery, AuditTail};
@@ -97,7 +98,7 @@ fn print(row: &StoredRow, as_json: bool) -> Result<(), Failure> {
     let text = |name: &str| row.details.get(name).and_then(serde_json::Value::as_str).unwrap_or("");
     output::line(&format!(
         "{} {:<22} {:<28} {} {}",
-        row.created_at,
+        Time::from_seconds(u64::try_from(row.created_at).unwrap_or(0)),
         text("event"),
         format!(
             "{}{}",
@@ -115,7 +116,8 @@ fn verify(data_dir: &Path, format: Format) -> Result<(), Failure> {
         Format::Json => output::json(&report)?,
         Format::Text if report.is_intact() => {
             let rows: u64 = report.chains.iter().map(|chain| chain.rows).sum();
-            output::line(&format!("whole: {rows} rows in {} chains", report.chains.len()))?;
+            let rows = output::count(usize::try_from(rows).unwrap_or(usize::MAX), "row");
+            output::line(&format!("whole: {rows} in {}", output::count(report.chains.len(), "chain")))?;
             for chain in &report.chains {
                 output::line(&format!("  {} ends at {} with {}", chain.chain, chain.last_seq, chain.head))?;
             }
@@ -125,7 +127,7 @@ fn verify(data_dir: &Path, format: Format) -> Result<(), Failure> {
     if report.is_intact() {
         return Ok(());
     }
-    let message = format!("the audit log is not whole: {} findings", report.findings.len());
+    let message = format!("the audit log is not whole: {}", output::count(report.findings.len(), "finding"));
     Err(Failure::new(Code::Integrity, message)
         .hint("keep a copy of audit.db and audit.heads before anything else is written"))
 }

@@ -19,7 +19,7 @@ pub(crate) async fn run(explicit: Option<&Path>, command: ConfigCommand) -> Resu
 }
 
 fn check(explicit: Option<&Path>, as_json: bool) -> Result<(), Failure> {
-    let config = context::config(explicit)?;
+    let config = context::quiet_config(explicit)?;
     let notices: Vec<String> = config.warnings.iter().map(ToString::to_string).collect();
     let file = config.path.as_ref().map(|path| path.display().to_string());
     if as_json {
@@ -30,10 +30,10 @@ fn check(explicit: Option<&Path>, as_json: bool) -> Result<(), Failure> {
     notices.iter().try_for_each(|notice| output::line(notice))?;
     let file = file.unwrap_or_else(|| "no configuration file: defaults".to_owned());
     output::line(&format!(
-        "{file}: {} servers, {} personas, {} notices",
-        config.servers.len(),
-        config.personas.len(),
-        notices.len()
+        "{file}: {}, {}, {}",
+        output::count(config.servers.len(), "server"),
+        output::count(config.personas.len(), "persona"),
+        output::count(notices.len(), "notice")
     ))
 }
 

@@ -43,7 +43,7 @@ pub(crate) async fn freeze(explicit: Option<&Path>, args: &Freeze) -> Result<(),
         let ids: Vec<&str> = voided.iter().map(|ask| ask.id.as_str()).collect();
         return output::json(&json!({ "frozen": row, "voided": ids }));
     }
-    output::line(&format!("froze {}; {} asks were taken back", row.what, voided.len()))
+    output::line(&format!("froze {}; took back {}", row.what, output::count(voided.len(), "ask")))
 }
 
 /// Ends a freeze.

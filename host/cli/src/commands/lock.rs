@@ -55,7 +55,9 @@ async fn check(config: Config, args: &LockCheck) -> Result<(), Failure> {
 
 async fn update(config: Config, args: &LockUpdate) -> Result<(), Failure> {
     let place = Place::beside(config.path.as_deref()).map_err(|error| of_lock(&error))?;
-    let old = place.read().map_err(|error| of_lock(&error))?.unwrap_or_default();
+    let locked = place.read().map_err(|error| of_lock(&error))?;
+    let is_first = locked.is_none();
+    let old = locked.unwrap_or_default();
     let reviewed = Surfaces::read(&place.surface_dir(), &old.servers).unwrap_or_default();
     let mut new = from_config(&config).map_err(|error| of_lock(&error))?;
     let mut surfaces = Surfaces::default();
@@ -77,7 +79,10 @@ async fn update(config: Config, args: &LockUpdate) -> Result<(), Failure> {
     if let Some(gateway) = gateway {
         gateway.shutdown().await;
     }
-    mismatches.splice(0..0, changed(&old, &new));
+    // What was never reviewed has no old side to differ from.
+    if !is_first {
+        mismatches.splice(0..0, changed(&old, &new));
+    }
     place.write(&new, &surfaces).map_err(|error| of_lock(&error))?;
     report(&place, &new, &mismatches, args.json)
 }
@@ -132,10 +137,10 @@ fn report(place: &Place, lock: &Lock, mismatches: &[Mismatch], as_json: bool) ->
         output::line(mismatch.diff.trim_end()).ok();
     }
     output::line(&format!(
-        "{} pins {} plugins and {} servers; review it and {} and commit both",
+        "{} pins {} and {}; review it and {} and commit both",
         place.lock_file().display(),
-        lock.plugins.len(),
-        lock.servers.len(),
+        output::count(lock.plugins.len(), "plugin"),
+        output::count(lock.servers.len(), "server"),
         place.surface_dir().display()
     ))
 }

@@ -34,6 +34,12 @@ async fn issue(config: &Config, store: &Store, args: &TokenIssue) -> Result<(), 
             "id": issued.id, "persona": args.persona, "token": issued.secret.expose(),
         }));
     }
+    // Standard output is the token alone, so that a script can take it.
+    tracing::warn!(
+        "token {0} acts as persona '{1}' and is shown this once; `toolgate token revoke {0}` ends it",
+        issued.id,
+        args.persona
+    );
     output::line(issued.secret.expose())
 }
 

@@ -44,7 +44,7 @@ fn a_decision_for_reading_covers_only_what_says_that_it_reads() {
 fn a_freeze_of_everything_covers_every_server() {
     let freeze = |what| Freeze { what, reason: "why".to_owned(), frozen_by: "operator".to_owned() };
     let one = Current::of(vec![freeze(Frozen::Server("notes".to_owned()))], Vec::new());
-    assert_eq!((one.frozen("notes"), one.frozen("wiki")), (Some("why"), None));
+    assert_eq!((one.frozen("notes"), one.frozen("wiki")), (Some(("why", "--server notes".to_owned())), None));
     let all = Current::of(vec![freeze(Frozen::All)], Vec::new());
-    assert_eq!(all.frozen("wiki"), Some("why"));
+    assert_eq!(all.frozen("wiki"), Some(("why", "--all".to_owned())));
 }

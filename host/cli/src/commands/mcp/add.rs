@@ -131,16 +131,22 @@ fn added(args: &McpAdd, file: &Path, found: Option<&Found>) -> Result<(), Failur
             "approved": found.map(|found| found.approved),
         }));
     }
+    let personas = match args.persona.as_slice() {
+        [] => format!("persona {}", toolgate_config::DEFAULT_PERSONA),
+        [one] => format!("persona {one}"),
+        several => format!("personas {}", several.join(", ")),
+    };
+    let tools = output::count(found.map_or(0, |found| found.tools), "tool");
     match found {
         Some(found) if found.tools == found.approved => {
-            output::line(&format!("added {}: {} tools, pinned as they are now", args.name, found.tools))?;
+            output::line(&format!("added {} for {personas}: {tools}, pinned as they are now", args.name))?;
         }
         // Pins of an earlier server of this name, or `pins.first_use: review`.
         Some(found) => {
             let blocked = found.tools - found.approved;
             output::line(&format!(
-                "added {}: {} tools, {blocked} of them blocked because they are not the approved ones",
-                args.name, found.tools
+                "added {} for {personas}: {tools}, {blocked} of them blocked because they are not the approved ones",
+                args.name
             ))?;
             output::line(&format!(
                 "next: toolgate mcp diff {0}, then toolgate mcp pin {0} --accept",
@@ -148,7 +154,7 @@ fn added(args: &McpAdd, file: &Path, found: Option<&Found>) -> Result<(), Failur
             ))?;
         }
         None => output::line(&format!(
-            "added {} unseen; its tools are pinned at the first connection",
+            "added {} for {personas}, unseen; its tools are pinned at the first connection",
             args.name
         ))?,
     }

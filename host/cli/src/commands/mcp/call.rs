@@ -79,10 +79,14 @@ fn print(outcome: &Outcome, format: &str) -> Result<(), Failure> {
             if format == "json" {
                 output::raw_line(&format!(r#"{{"error":{}}}"#, error.to_json()))?;
             }
-            return Err(Failure::failed(format!(
-                "the call failed with error {}: {}",
-                error.code, error.message
-            )));
+            let failure =
+                Failure::failed(format!("the call failed with error {}: {}", error.code, error.message));
+            let unknown = error.code == toolgate_wire::codes::INVALID_PARAMS;
+            return Err(if unknown {
+                failure.hint("see the names with `toolgate mcp tools`")
+            } else {
+                failure
+            });
         }
     };
     let value: Value = serde_json::from_str(result.get()).unwrap_or_default();

@@ -50,7 +50,9 @@ pub(crate) async fn decide(
     if args.json {
         return output::json(&json!({ "decision": row, "overruled_by": overruled }));
     }
-    output::line(&format!("{}: {} for persona {}", row.decision.as_str(), row.pattern, row.persona))?;
+    let which = if row.read_only { ", tools that say they only read" } else { "" };
+    let decided = format!("{}: {}{which}, for persona {}", row.decision.as_str(), row.pattern, row.persona);
+    output::line(&decided)?;
     match overruled {
         Some(label) => output::line(&format!(
             "it goes on asking: the label \"{label}\" stands under personas.{}.capabilities.require_approval",
