@@ -98,6 +98,27 @@ const GATES: &[Gate] = &[
         test: "gate_pin",
     },
     Gate {
+        name: "shown",
+        file: "host/gateway/src/views.rs",
+        call: "match views.hiding(plugins, binding, facts) {",
+        without: "match views.hiding(plugins, binding, facts).filter(|_| false) {",
+        test: "gate_result",
+    },
+    Gate {
+        name: "hidden text",
+        file: "host/gateway/src/notes.rs",
+        call: "        self.note_hidden_text(server, surface, None);\n",
+        without: "",
+        test: "gate_result",
+    },
+    Gate {
+        name: "ending",
+        file: "host/downstream/src/stdio/session.rs",
+        call: "        self.backend.stop_opening();\n",
+        without: "",
+        test: "ht_27_a_server_that_hangs",
+    },
+    Gate {
         name: "adapter",
         file: "host/gateway/src/call/arguments.rs",
         call: "let Some(adapter) = adapter else { return Ok(document) };",
