@@ -14,11 +14,14 @@
 //! Threat: whoever serves the files, the network, and whoever stole the keys of one role but not those of
 //! the root. [`RegistryError::code`] has a word for each lie.
 
+mod history;
 pub(crate) mod judge;
 pub(crate) mod load;
 pub(crate) mod refresh;
+mod remembered;
 mod resolve;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -35,6 +38,7 @@ use crate::names::NameEntry;
 use crate::source::Source;
 use crate::state::{self, Trusted};
 use crate::time::Time;
+pub use remembered::Remembered;
 
 /// How far a version may jump between two visits.
 pub(crate) const MAX_STEP: u64 = 1 << 20;
@@ -81,6 +85,12 @@ pub struct Freshness {
     pub fresh: bool,
     /// What expires first.
     pub document: &'static str,
+}
+
+impl Freshness {
+    fn new(seen: Time, until: Time, document: &'static str, known: bool, now: Time) -> Self {
+        Self { seen, until, fresh: known && now < until, document }
+    }
 }
 
 /// A release that was chosen: its envelope is verified, its component not yet fetched.
@@ -203,35 +213,23 @@ impl Client {
         self.listed(name).await
     }
 
-    /// Whether a release's envelope, or a component, is revoked. Answered from memory, fresh or not.
-    pub fn revoked(&self, digest: Digest) -> Option<Revocation> {
-        let trusted = self.known().ok()?;
-        let revoked = trusted.current.as_ref()?.revocations.document.release(digest)?;
-        Some(Revocation { reason: revoked.reason.clone(), at: revoked.at, by_key: false })
+    /// What is known of revocations. Answered from memory, fresh or not; nothing where the registry was
+    /// never seen.
+    pub fn remembered(&self) -> Option<Remembered> {
+        Remembered::of(self.known().ok()?.as_ref())
     }
 
-    /// Whether a release must not run: it or its component is revoked, or too few of its signers are
-    /// left. `log` is its place in the log, from its line or a lock; without it every revocation of a key
-    /// counts.
+    /// As [`Remembered::revocation`], from memory.
     pub fn revocation(&self, release: &VerifiedRelease, log: Option<u64>) -> Option<Revocation> {
-        let direct = self.revoked(release.digest()).or_else(|| self.revoked(release.component()));
-        direct.or_else(|| {
-            let trusted = self.known().ok()?;
-            judge::without_signers(trusted.current.as_ref()?, release, log)
-        })
+        self.remembered()?.revocation(release, log)
     }
 
     /// How fresh what is known is.
     pub fn freshness(&self) -> Result<Freshness, RegistryError> {
         let trusted = self.known()?;
-        let now = Time::from_millis(self.clock.now_ms());
         let (until, document) = trusted.until();
-        Ok(Freshness {
-            seen: trusted.seen_good,
-            until,
-            fresh: trusted.current.is_some() && now < until,
-            document,
-        })
+        let now = Time::from_millis(self.clock.now_ms());
+        Ok(Freshness::new(trusted.seen_good, until, document, trusted.current.is_some(), now))
     }
 
     /// Version and fingerprint of the newest root that is trusted here.
@@ -289,10 +287,18 @@ impl std::fmt::Debug for Client {
 /// The memory, if it is of the root that the operator names.
 fn load(directory: &Path, root: Fingerprint) -> Result<Option<Trusted>, RegistryError> {
     let Some(trusted) = Trusted::load(directory)? else { return Ok(None) };
-    if trusted.knows(root) {
-        return Ok(Some(trusted));
-    }
-    match trusted.anchors.get(&root.version) {
+    check_root(directory, &trusted.anchors, root)?;
+    Ok(Some(trusted))
+}
+
+/// That the root which the operator names was trusted here, or follows from one that was.
+fn check_root(
+    directory: &Path,
+    anchors: &BTreeMap<u64, Digest>,
+    root: Fingerprint,
+) -> Result<(), RegistryError> {
+    match anchors.get(&root.version) {
+        Some(found) if *found == root.digest => Ok(()),
         Some(found) => Err(RegistryError::Fingerprint { expected: root, found: *found }),
         None => Err(RegistryError::State {
             path: directory.to_owned(),

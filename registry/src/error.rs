@@ -199,6 +199,16 @@ pub enum RegistryError {
         /// Why.
         reason: String,
     },
+    /// A release that came into the index too late for whoever asks.
+    #[error("{name} {version} came into the index at {published}, which is not long enough ago")]
+    Young {
+        /// The plugin.
+        name: String,
+        /// The version.
+        version: Version,
+        /// When it came into the index.
+        published: Time,
+    },
     /// Nobody may sign this plugin at this place of the log.
     #[error("the registry delegates {name} to nobody at line {log} of its log")]
     NotDelegated {
@@ -339,6 +349,7 @@ impl RegistryError {
             Self::Revoked { .. } => "revoked",
             Self::KeyRevoked { .. } => "key-revoked",
             Self::Yanked { .. } => "yanked",
+            Self::Young { .. } => "young",
             Self::NotDelegated { .. } => "not-delegated",
             Self::Disagrees { .. } => "disagrees",
             Self::Digest { .. } => "digest",
@@ -364,6 +375,7 @@ impl RegistryError {
             Self::Absent(_)
             | Self::NoVersion { .. }
             | Self::Yanked { .. }
+            | Self::Young { .. }
             | Self::Unreachable { .. }
             | Self::Clock { .. }
             | Self::NeverSeen

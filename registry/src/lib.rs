@@ -45,7 +45,7 @@ mod state;
 mod tile;
 mod time;
 
-pub use client::{Client, Fetched, Freshness, Refreshed, ResolvedRelease, Revocation, Skipped};
+pub use client::{Client, Fetched, Freshness, Refreshed, Remembered, ResolvedRelease, Revocation, Skipped};
 pub use document::{
     Config, Delegations, File, FreshnessDocument, Log, Period, Pin, Revocations, RevokedKey, RevokedRelease,
     Role, RoleRule, Roles, Root, Snapshot,
@@ -60,7 +60,7 @@ pub use publisher::{
     Publisher, Revoke, RootChange, Signers, Status, Verified, first_root, mirror, read_proposal,
     sign_proposal, verify,
 };
-pub use reference::{FetchedPlugin, Reference};
+pub use reference::Reference;
 pub use serve::Server;
 pub use source::Source;
 pub use time::Time;

@@ -17,7 +17,7 @@ use semver::VersionReq;
 use toolgate_net::Url;
 use toolgate_signing::{Digest, MAX_ENVELOPE};
 
-use crate::client::{Client, Fetched, ResolvedRelease};
+use crate::client::Fetched;
 use crate::error::RegistryError;
 use crate::layout::is_plugin_name;
 use crate::source::{check_url, get, http_client};
@@ -53,17 +53,6 @@ pub enum Reference {
     Directory(PathBuf),
 }
 
-/// A plugin's bytes, and the registry's word for them if they came from one.
-#[derive(Debug, Clone)]
-pub struct FetchedPlugin {
-    /// The bytes.
-    pub fetched: Fetched,
-    /// The release as a registry resolved it.
-    pub resolved: Option<ResolvedRelease>,
-    /// Which of the registries that were given it was, counted from 0.
-    pub registry: Option<usize>,
-}
-
 impl Reference {
     /// Reads a reference. A relative directory counts from wherever it is opened.
     pub fn parse(text: &str) -> Result<Self, RegistryError> {
@@ -96,13 +85,16 @@ impl Reference {
         Ok(Self::Registry { name: name.to_owned(), range })
     }
 
-    /// The bytes that it stands for; `registries` are asked in their order, `base` is where a relative
-    /// directory begins.
-    pub async fn fetch(&self, registries: &[&Client], base: &Path) -> Result<FetchedPlugin, RegistryError> {
+    /// The bytes that it stands for; `base` is where a relative directory begins. A name stands for none
+    /// by itself: a [`crate::Client`] resolves it.
+    pub async fn fetch(&self, base: &Path) -> Result<Fetched, RegistryError> {
         match self {
-            Self::Registry { name, range } => from_registries(name, range, registries).await,
-            Self::Directory(path) => directory(&base.join(path)).map(alone),
-            Self::Release(url) => web(url).await.map(alone),
+            Self::Registry { .. } => Err(RegistryError::Reference {
+                what: self.to_string(),
+                why: "a name is looked up in a registry".to_owned(),
+            }),
+            Self::Directory(path) => directory(&base.join(path)),
+            Self::Release(url) => web(url).await,
             Self::Oci { .. } => Err(RegistryError::Reference {
                 what: self.to_string(),
                 why: "this version of Toolgate has no OCI client; take the plugin from a registry, a URL or a directory".to_owned(),
@@ -121,32 +113,6 @@ impl std::fmt::Display for Reference {
             Self::Directory(path) => write!(formatter, "{}", path.display()),
         }
     }
-}
-
-fn alone(fetched: Fetched) -> FetchedPlugin {
-    FetchedPlugin { fetched, resolved: None, registry: None }
-}
-
-/// The first registry that has the plugin decides; a later one is not asked for what the first refuses.
-async fn from_registries(
-    name: &str,
-    range: &VersionReq,
-    registries: &[&Client],
-) -> Result<FetchedPlugin, RegistryError> {
-    for (index, client) in registries.iter().enumerate() {
-        match client.resolve(name, range).await {
-            Ok(resolved) => {
-                let fetched = client.fetch(&resolved).await?;
-                return Ok(FetchedPlugin { fetched, resolved: Some(resolved), registry: Some(index) });
-            }
-            Err(RegistryError::Absent(_)) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Err(RegistryError::Absent(match registries.len() {
-        0 => format!("plugin {name}: no registry is configured in plugins.indexes"),
-        _ => format!("plugin {name} in any of the configured registries"),
-    }))
 }
 
 fn directory(path: &Path) -> Result<Fetched, RegistryError> {

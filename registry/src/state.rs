@@ -18,7 +18,6 @@ use toolgate_signing::Digest;
 use crate::document::{self, Delegations, Document, Revocations, Root, Signed, Snapshot};
 use crate::error::RegistryError;
 use crate::files;
-use crate::layout::Fingerprint;
 use crate::merkle::{self, Hash, MAX_LEAVES};
 use crate::names::{self, Names};
 use crate::time::Time;
@@ -118,20 +117,7 @@ impl Trusted {
         let path = directory.join(STATE);
         let damaged =
             |path: &Path, what: &str| RegistryError::State { path: path.to_owned(), what: what.to_owned() };
-        let Some(bytes) = read(&path, MAX_STATE)? else {
-            return if remains(directory) {
-                Err(damaged(&path, "it is gone, and what belongs to it is still there"))
-            } else {
-                Ok(None)
-            };
-        };
-        let format: Format =
-            serde_json::from_slice(&bytes).map_err(|error| damaged(&path, &error.to_string()))?;
-        if format.format > FORMAT {
-            return Err(RegistryError::NewerState { path, found: format.format });
-        }
-        let written: Written =
-            serde_json::from_slice(&bytes).map_err(|error| damaged(&path, &error.to_string()))?;
+        let Some(written) = Written::load(directory)? else { return Ok(None) };
         let root =
             document::read(written.root.as_bytes()).map_err(|error| damaged(&path, &error.to_string()))?;
         let current = match written.current {
@@ -186,10 +172,71 @@ impl Trusted {
         forget_others(directory, &kept);
         Ok(())
     }
+}
 
-    /// Whether the root that the operator names is one that was trusted here, or follows from it.
-    pub(crate) fn knows(&self, named: Fingerprint) -> bool {
-        self.anchors.get(&named.version) == Some(&named.digest)
+/// The part of the memory that says what must not run.
+pub(crate) struct Seldom {
+    pub(crate) anchors: BTreeMap<u64, Digest>,
+    pub(crate) current: Option<(Revocations, Delegations)>,
+    /// As [`Trusted::until`].
+    pub(crate) until: (Time, &'static str),
+    pub(crate) seen_good: Time,
+}
+
+impl Seldom {
+    /// Reads it without the log and the list of names; nothing where the registry was never seen.
+    pub(crate) fn load(directory: &Path) -> Result<Option<Self>, RegistryError> {
+        let path = directory.join(STATE);
+        let Some(written) = Written::load(directory)? else { return Ok(None) };
+        let damaged =
+            |error: RegistryError| RegistryError::State { path: path.clone(), what: error.to_string() };
+        let root: Root = document::read(written.root.as_bytes()).map_err(damaged)?;
+        let mut until = (root.expires, Root::WHAT);
+        let mut current = None;
+        if let Some(known) = &written.current {
+            let revocations: Revocations = document::read(known.revocations.as_bytes()).map_err(damaged)?;
+            let delegations: Delegations = document::read(known.delegations.as_bytes()).map_err(damaged)?;
+            until = ends(&root, known.fresh_until, &delegations, &revocations);
+            current = Some((revocations, delegations));
+        }
+        Ok(Some(Self { anchors: written.anchors, current, until, seen_good: written.seen_good }))
+    }
+}
+
+/// Until when what is known can be believed, and which document ends then.
+pub(crate) fn ends(
+    root: &Root,
+    fresh_until: Time,
+    delegations: &Delegations,
+    revocations: &Revocations,
+) -> (Time, &'static str) {
+    let root = (root.expires, Root::WHAT);
+    let ends = [
+        root,
+        (fresh_until, Snapshot::WHAT),
+        (delegations.expires, Delegations::WHAT),
+        (revocations.expires, Revocations::WHAT),
+    ];
+    ends.into_iter().min().unwrap_or(root)
+}
+
+impl Written {
+    /// The state as it is written; nothing on a first use, which is a directory with nothing in it.
+    fn load(directory: &Path) -> Result<Option<Self>, RegistryError> {
+        let path = directory.join(STATE);
+        let damaged = |what: &str| RegistryError::State { path: path.clone(), what: what.to_owned() };
+        let Some(bytes) = read(&path, MAX_STATE)? else {
+            return if remains(directory) {
+                Err(damaged("it is gone, and what belongs to it is still there"))
+            } else {
+                Ok(None)
+            };
+        };
+        let format: Format = serde_json::from_slice(&bytes).map_err(|error| damaged(&error.to_string()))?;
+        if format.format > FORMAT {
+            return Err(RegistryError::NewerState { path, found: format.format });
+        }
+        serde_json::from_slice(&bytes).map(Some).map_err(|error| damaged(&error.to_string()))
     }
 }
 

@@ -14,7 +14,8 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use key::{Key, KeyNew, KeyShow, KeySign};
 pub(crate) use life::{
-    PluginDeny, PluginInstall, PluginRemove, PluginRetry, PluginTrust, PluginUpdate, TrustAdd, TrustRemove,
+    PluginDeny, PluginInstall, PluginRemove, PluginRetry, PluginSearch, PluginTrust, PluginUpdate, TrustAdd,
+    TrustRemove,
 };
 pub(crate) use lock::{LockCheck, LockCommand, LockUpdate};
 pub(crate) use mcp::{

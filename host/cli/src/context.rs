@@ -127,17 +127,31 @@ pub(crate) fn own_program() -> Result<PathBuf, Failure> {
 /// A gateway in this process. A plugin that is configured and not in force refuses the start; with
 /// `--locked`, so does everything that differs from the lock without a server being asked.
 pub(crate) fn gateway(config: Config, writer: &str) -> Result<Arc<Gateway>, Failure> {
+    held(config, writer).map(|(gateway, _)| gateway)
+}
+
+/// As [`gateway`], for whoever serves: it also asks the indexes of plugins what was revoked, once in each
+/// period. With `--locked` no index is asked.
+pub(crate) fn serving_gateway(config: Config) -> Result<Arc<Gateway>, Failure> {
+    let (gateway, host) = held(config, "gateway")?;
     if !LOCKED.load(Ordering::Relaxed) {
-        return bare_gateway(config, writer);
+        gateway.watch_indexes(&host);
+    }
+    Ok(gateway)
+}
+
+fn held(config: Config, writer: &str) -> Result<(Arc<Gateway>, Arc<PluginHost>), Failure> {
+    if !LOCKED.load(Ordering::Relaxed) {
+        return built(config, writer);
     }
     let locked = lock::read(&config)?;
     let mismatches = lock::offline(&config, &locked)?;
     if !mismatches.is_empty() {
         return Err(lock::differs(&mismatches));
     }
-    let gateway = bare_gateway(config, writer)?;
+    let (gateway, host) = built(config, writer)?;
     gateway.hold_to(locked);
-    Ok(gateway)
+    Ok((gateway, host))
 }
 
 /// With `--locked`: asks servers what they show now, all of them or one, and refuses where that is not
@@ -156,6 +170,10 @@ pub(crate) async fn check_locked(gateway: &Arc<Gateway>, only: Option<&str>) -> 
 
 /// A gateway that no lock holds.
 pub(crate) fn bare_gateway(config: Config, writer: &str) -> Result<Arc<Gateway>, Failure> {
+    built(config, writer).map(|(gateway, _)| gateway)
+}
+
+fn built(config: Config, writer: &str) -> Result<(Arc<Gateway>, Arc<PluginHost>), Failure> {
     let store = Arc::new(store(&config, writer)?);
     let host = plugin_host(&config)?;
     let assembled = assemble::assemble(&host, &config, &store).map_err(|refusal| {
@@ -170,8 +188,8 @@ pub(crate) fn bare_gateway(config: Config, writer: &str) -> Result<Arc<Gateway>,
         plugins: assembled,
         child_program: own_program()?,
     });
-    gateway.watch_plugins(host);
-    Ok(gateway)
+    gateway.watch_plugins(Arc::clone(&host));
+    Ok((gateway, host))
 }
 
 /// The operator at this terminal, as a persona.

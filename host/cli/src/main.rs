@@ -10,6 +10,7 @@ mod demo;
 mod exit;
 mod json;
 mod keys;
+mod next_step;
 mod operator;
 mod output;
 mod quickstart;

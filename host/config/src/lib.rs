@@ -19,6 +19,7 @@ mod envfile;
 mod error;
 mod expand;
 mod identity;
+mod index;
 mod load;
 pub mod managed;
 mod masked;
@@ -38,6 +39,7 @@ pub use toolgate_base::Timeouts;
 pub use discover::{Found, FoundBy, LookedAt, discover, user_config_dir};
 pub use error::{ConfigError, Level, Notice, Place, Problem};
 pub use expand::{VariableSource, VariableUse};
+pub use index::{Index, Updates};
 pub use load::{load, load_locked, load_with};
 pub use masked::{mask_url, masked, masked_server};
 pub use model::{

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use toolgate_net::Url;
 
 use crate::duration::show;
+use crate::index::Updates;
 use crate::model::{Bundle, Config, Durability, FirstUse, Persona};
 use crate::server::{Instance, Origin, Protocol, Server, Transport, looks_like_secret};
 
@@ -249,6 +250,7 @@ fn plugins_value(config: &Config) -> Value {
                 "plugins": rule.plugins,
                 "any_of": { "minimum": rule.minimum, "keys": keys },
                 "all_of": all,
+                "index": rule.index,
                 "origin": origin,
             })
         })
@@ -268,7 +270,27 @@ fn plugins_value(config: &Config) -> Value {
             })
         })
         .collect();
+    let indexes: Vec<Value> = plugins
+        .indexes
+        .iter()
+        .map(|index| {
+            json!({
+                "name": index.name,
+                "url": index.place,
+                "root": format!("{}:{}", index.root_version, index.root),
+                "refresh": show(index.refresh),
+            })
+        })
+        .collect();
+    let update = match plugins.update {
+        Updates::Ask => "ask",
+        Updates::Auto => "auto",
+        Updates::Never => "never",
+    };
     json!({
+        "indexes": indexes,
+        "update": update,
+        "min_age": show(plugins.min_age),
         "bundle": match plugins.bundle { Bundle::Default => "default", Bundle::None => "none" },
         "fallback": plugins.fallback,
         "trust": trust,

@@ -16,6 +16,7 @@ use toolgate_signing::{Digest, PublicKey};
 use crate::error::ConfigError;
 use crate::error::Notice;
 use crate::expand::VariableUse;
+use crate::index::{Index, Updates};
 use crate::plugins_layer::PluginsLayer;
 use crate::server::Server;
 
@@ -153,6 +154,10 @@ pub struct Plugins {
     pub managed: bool,
     /// How young a release may be that an update takes, counted from when it was published. Default three days.
     pub min_age: Duration,
+    /// What happens when a newer release of an installed plugin is found.
+    pub update: Updates,
+    /// Registries of plugins, in the order in which they are asked.
+    pub indexes: Vec<Index>,
 }
 
 impl Default for Plugins {
@@ -164,6 +169,8 @@ impl Default for Plugins {
             load: Vec::new(),
             managed: true,
             min_age: DEFAULT_MIN_AGE,
+            update: Updates::default(),
+            indexes: Vec::new(),
         }
     }
 }
@@ -188,6 +195,8 @@ pub struct TrustRule {
     pub minimum: u32,
     /// Those of `keys` that must have signed, whoever else did.
     pub all_of: Vec<PublicKey>,
+    /// The one index that these plugins come from and whose revocations count for them; else any.
+    pub index: Option<String>,
     /// Whether `plugin trust add` made it, and not the operator's file.
     pub added: bool,
 }

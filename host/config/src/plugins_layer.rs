@@ -85,6 +85,12 @@ pub struct Installed {
     pub release: Digest,
     /// Where it came from, as it was given: a directory, a URL, `NAME@RANGE` or `oci://…`.
     pub source: String,
+    /// The index of `plugins.indexes` that it came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<String>,
+    /// Its place in the log of that index, which says whether a revoked key still counts for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<u64>,
     /// Which of its decisions count.
     pub decisions: Vec<String>,
     /// What happens when a newer release is found.
@@ -98,6 +104,13 @@ pub struct Installed {
     /// What it may reach, a JSON object as text.
     #[serde(default = "empty_object")]
     pub grants: String,
+}
+
+impl Installed {
+    /// The index that it came from, with its place in the log there.
+    pub fn from_index(&self) -> Option<(&str, u64)> {
+        self.index.as_deref().zip(self.log)
+    }
 }
 
 fn empty_object() -> String {
@@ -309,6 +322,6 @@ impl From<AddedRule> for TrustRule {
                 needed = needed.saturating_add(1);
             }
         }
-        Self { plugins: rule.plugins, keys, minimum: needed, all_of: rule.all_of, added: true }
+        Self { plugins: rule.plugins, keys, minimum: needed, all_of: rule.all_of, index: None, added: true }
     }
 }

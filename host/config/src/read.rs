@@ -6,6 +6,7 @@
 //! absent.
 
 mod fields;
+mod indexes;
 pub(crate) mod keys;
 mod persona;
 mod plugins;

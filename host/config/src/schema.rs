@@ -191,6 +191,7 @@ fn plugins() -> Value {
             "description": "Who may sign which plugins.",
             "items": block(&keys::TRUST_RULE, "One rule: `keys` or `any_of`, and `all_of`.", |key| match key {
                 "plugins" => text("owner/name, or owner/*."),
+                "index" => text("The one index that they come from. Default: any, in order."),
                 "any_of" => block(&keys::ANY_OF, "At least `minimum` of `keys`.", |key| match key {
                     "minimum" => json!({ "type": "integer", "minimum": 1, "description": "Default: 1." }),
                     _ => key_list(),
@@ -199,6 +200,20 @@ fn plugins() -> Value {
             }),
         }),
         "managed" => choice(&["on", "off"], "off: plugins.d below the data directory does not count."),
+        "update" => choice(
+            &["ask", "auto", "never"],
+            "What happens when a newer release of an installed plugin is found. Default: ask.",
+        ),
+        "indexes" => json!({
+            "type": "array",
+            "description": "Registries of plugins, asked in this order.",
+            "items": block(&keys::INDEX, "One registry.", |key| match key {
+                "name" => text("What you call it: lower-case letters, digits and `-`."),
+                "url" => text("https://HOST/PATH, plain http to a loopback address, or the path of a directory."),
+                "root" => text("The fingerprint of its root, sha256:… or N:sha256:…, as its maintainers tell it."),
+                _ => duration("How often it is asked while Toolgate serves. Default: 1h, at least 1s."),
+            }),
+        }),
         "min_age" => text("How old a release must be before an update takes it, as 3d. Default: 3d."),
         _ => json!({
             "type": "array",

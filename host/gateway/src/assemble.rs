@@ -16,17 +16,20 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use toolgate_config::denials::Denials;
+use toolgate_config::plugins_layer::Installed;
 use toolgate_config::{AdapterUse, Bundle, Config, TrustRule, grants_digest};
 use toolgate_plugins::{Adapter, Admission, Plugin, PluginHost, PluginSet, Policy};
 use toolgate_signing::{Kind, PublicKey, Threshold, VerifiedRelease, verify_release};
 use toolgate_store::{AuditRow, Store};
 
 use crate::bundle;
+use crate::indexes::check_revoked;
 use crate::views::Views;
 
-pub use refusal::Refusal;
+pub use refusal::{Refusal, Revoked};
+use wanted::NotHad;
 pub(crate) use wanted::admission;
-use wanted::{NotHad, each_wanted};
+pub(crate) use wanted::each_wanted as wanted_each;
 pub use wanted::{Wanted, wanted};
 
 /// Name of the component in a plugin's directory.
@@ -83,10 +86,16 @@ impl PluginFiles {
         Ok(release)
     }
 
-    /// Whether neither component nor release is denied.
-    pub fn check_denied(&self, data_dir: &Path, release: &VerifiedRelease) -> Result<(), Refusal> {
+    /// Whether neither component nor release is denied here, or revoked by an index. `from` is the index it
+    /// was installed from, with its place in the log there.
+    pub fn check_denied(
+        &self,
+        config: &Config,
+        release: &VerifiedRelease,
+        from: Option<(&str, u64)>,
+    ) -> Result<(), Refusal> {
         let plugin = release.release().name.clone();
-        let denials = Denials::read(data_dir).map_err(|error| Refusal::DenialsUnreadable {
+        let denials = Denials::read(&config.data_dir).map_err(|error| Refusal::DenialsUnreadable {
             plugin: plugin.clone(),
             reason: error.to_string(),
         })?;
@@ -97,7 +106,7 @@ impl PluginFiles {
                 reason: denial.reason.clone(),
                 at: denial.at.clone(),
             }),
-            None => Ok(()),
+            None => check_revoked(config, release, from),
         }
     }
 }
@@ -119,7 +128,7 @@ fn threshold(trust: &[TrustRule], name: &str) -> Option<Threshold> {
 }
 
 /// The first rule that covers a name decides; those of `toolgate.yaml` come first.
-fn rule_for<'a>(trust: &'a [TrustRule], name: &str) -> Option<&'a TrustRule> {
+pub(crate) fn rule_for<'a>(trust: &'a [TrustRule], name: &str) -> Option<&'a TrustRule> {
     if name.starts_with(bundle::PREFIX) {
         return None;
     }
@@ -160,7 +169,7 @@ type OnRefusal<'a> = dyn FnMut(&str, Refusal) -> Result<(), Refusal> + 'a;
 fn build(loader: &Loader<'_>, on_refusal: &mut OnRefusal<'_>) -> Result<Assembled, Refusal> {
     let mut policies = Vec::new();
     let mut fallbacks = Vec::new();
-    for wanted in each_wanted(loader.config) {
+    for wanted in wanted_each(loader.config) {
         let policy = wanted.and_then(|wanted| loader.policy(&wanted));
         match policy {
             Ok(None) => {}
@@ -242,14 +251,7 @@ impl Loader<'_> {
     }
 
     fn adapter(&self, used: &AdapterUse) -> Result<Adapter, Refusal> {
-        let wanted = Wanted {
-            files: adapter_files(self.config, used)?,
-            admission: Admission { settings: used.settings_json.clone(), ..Admission::default() },
-            name: Some(used.plugin.clone()),
-            version: None,
-            grants: grants_digest(&[], &serde_json::Value::Null, &serde_json::Value::Null),
-            installed: None,
-        };
+        let wanted = adapter_wanted(self.config, used)?;
         match self.noted(&wanted, self.load(&wanted))? {
             Plugin::Adapter(adapter) => Ok(adapter),
             Plugin::Policy(_) | Plugin::Installer(_) => {
@@ -259,17 +261,32 @@ impl Loader<'_> {
     }
 }
 
+/// An adapter as a server's entry wants it.
+pub(crate) fn adapter_wanted(config: &Config, used: &AdapterUse) -> Result<Wanted, Refusal> {
+    let (files, installed) = adapter_files(config, used)?;
+    Ok(Wanted {
+        files,
+        admission: Admission { settings: used.settings_json.clone(), ..Admission::default() },
+        name: Some(used.plugin.clone()),
+        version: None,
+        grants: grants_digest(&[], &serde_json::Value::Null, &serde_json::Value::Null),
+        installed,
+    })
+}
+
 /// The files of an adapter: a directory of `plugins.load`, or an installed one, whose release has that
-/// name, else the bundle.
-pub(crate) fn adapter_files(config: &Config, used: &AdapterUse) -> Result<PluginFiles, Refusal> {
-    for dir in config.plugins.load.iter().filter_map(|entry| entry.dir.as_ref()) {
+/// name, else the bundle; for an installed one, what was accepted.
+fn adapter_files(config: &Config, used: &AdapterUse) -> Result<(PluginFiles, Option<Installed>), Refusal> {
+    for entry in &config.plugins.load {
+        let Some(dir) = &entry.dir else { continue };
         let files = PluginFiles::read(dir)?;
         if files.verify(&config.plugins.trust)?.release().name == used.plugin {
-            return Ok(files);
+            return Ok((files, entry.installed.clone()));
         }
     }
     let bundled = (config.plugins.bundle == Bundle::Default).then(|| bundle::find(&used.plugin));
-    bundled.flatten().ok_or_else(|| Refusal::Unknown { plugin: used.plugin.clone() })
+    let files = bundled.flatten().ok_or_else(|| Refusal::Unknown { plugin: used.plugin.clone() })?;
+    Ok((files, None))
 }
 
 #[cfg(test)]

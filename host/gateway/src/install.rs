@@ -24,6 +24,7 @@ use toolgate_signing::{Digest, VerifiedRelease};
 
 use crate::assemble::{COMPONENT_FILE, PluginFiles, RELEASE_FILE, Refusal};
 use crate::bundle;
+use crate::indexes::{Found, Origin};
 
 /// The highest sequence of each name that was ever installed here.
 const SEEN: &str = "sequences.toml";
@@ -100,7 +101,7 @@ impl InstallError {
 pub struct Offer {
     files: PluginFiles,
     release: VerifiedRelease,
-    source: String,
+    origin: Origin,
     /// The one that is installed now.
     pub installed: Option<Installed>,
     /// What it may do that the installed one may not; for a first install everything it may do.
@@ -111,6 +112,14 @@ impl Offer {
     /// The statement that was signed.
     pub fn release(&self) -> &VerifiedRelease {
         &self.release
+    }
+
+    /// Where it came from, for the reader.
+    pub fn from(&self) -> String {
+        match &self.origin.index {
+            Some(index) => format!("{} in the index {index}", self.origin.source),
+            None => self.origin.source.clone(),
+        }
     }
 
     /// Whether exactly this release is installed already.
@@ -141,12 +150,13 @@ pub struct Terms {
 }
 
 /// Looks at the two files of a plugin: signature, digest, denials, name and sequence. Nothing is written.
-pub fn offer(config: &Config, files: PluginFiles, source: &str) -> Result<Offer, InstallError> {
+pub fn offer(config: &Config, found: Found) -> Result<Offer, InstallError> {
+    let Found { files, origin } = found;
     if !config.plugins.managed {
         return Err(InstallError::Off);
     }
     let release = files.verify(&config.plugins.trust)?;
-    files.check_denied(&config.data_dir, &release)?;
+    files.check_denied(config, &release, origin.place())?;
     let stated = release.release();
     let operators =
         config.plugins.load.iter().any(|entry| entry.installed.is_none() && entry.plugin == stated.name);
@@ -167,7 +177,7 @@ pub fn offer(config: &Config, files: PluginFiles, source: &str) -> Result<Offer,
         }
         None => powers(stated).into_values().collect(),
     };
-    Ok(Offer { source: source.to_owned(), installed, wider, release, files })
+    Ok(Offer { files, release, origin, installed, wider })
 }
 
 /// Compiles and installs what was accepted. Seconds for a large component: never where a call waits.
@@ -182,7 +192,7 @@ pub fn commit(
     let layer = PluginsLayer::of(&config.data_dir);
     let lock = layer.lock()?;
     // Since the offer was made, another install may have finished or the digest may have been denied.
-    offer.files.check_denied(&config.data_dir, &offer.release)?;
+    offer.files.check_denied(config, &offer.release, offer.origin.place())?;
     let mut seen = Seen::read(&config.data_dir)?;
     let highest = seen.highest(&stated.name).max(embedded_sequence(config, &stated.name));
     if stated.sequence < highest && !terms.allow_older {
@@ -206,7 +216,9 @@ pub fn commit(
         kind: stated.kind.as_str().to_owned(),
         component: offer.release.component(),
         release: offer.release.digest(),
-        source: offer.source.clone(),
+        source: offer.origin.source.clone(),
+        index: offer.origin.index.clone(),
+        log: offer.origin.log,
         decisions,
         update: terms.update,
         installed: clock::utc_text(SystemClock.now_ms()),

@@ -22,6 +22,7 @@ mod connect;
 pub mod decide;
 mod explain;
 mod facts;
+pub mod indexes;
 pub mod install;
 mod links;
 pub mod lock;

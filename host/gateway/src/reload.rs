@@ -77,7 +77,7 @@ impl Gateway {
         });
     }
 
-    async fn reload(gateway: &Weak<Self>, host: &Arc<PluginHost>, retried: Vec<String>) {
+    pub(crate) async fn reload(gateway: &Weak<Self>, host: &Arc<PluginHost>, retried: Vec<String>) {
         let Some(gateway) = gateway.upgrade() else { return };
         let host = Arc::clone(host);
         // Loading may compile: seconds that no call should wait for.

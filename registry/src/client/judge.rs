@@ -3,6 +3,7 @@
 use toolgate_signing::{Threshold, VerifiedRelease, verify_release};
 
 use super::Revocation;
+use crate::document::{Delegations, Revocations};
 use crate::error::RegistryError;
 use crate::line::ReleaseLine;
 use crate::state::Current;
@@ -101,15 +102,14 @@ fn agrees(line: &ReleaseLine, release: &VerifiedRelease) -> Result<(), RegistryE
 
 /// Whether too few of a release's signers are left.
 pub(super) fn without_signers(
-    current: &Current,
+    revocations: &Revocations,
+    delegations: &Delegations,
     release: &VerifiedRelease,
     log: Option<u64>,
 ) -> Option<Revocation> {
-    let revocations = &current.revocations.document;
     let name = &release.release().name;
     // Without a place in the log one signer that is left is enough.
-    let minimum =
-        log.and_then(|log| current.delegations.document.rule(name, log)).map_or(1, |rule| rule.minimum);
+    let minimum = log.and_then(|log| delegations.rule(name, log)).map_or(1, |rule| rule.minimum);
     let left = release.signers().iter().filter(|key| revocations.key(key, log).is_none()).count();
     if left as u64 >= u64::from(minimum) {
         return None;

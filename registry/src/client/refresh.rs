@@ -4,19 +4,15 @@ use std::fmt::Display;
 
 use toolgate_signing::{Digest, MAX_ENVELOPE};
 
-use super::MAX_STEP;
-use crate::checkpoint::Checkpoint;
+use super::{MAX_STEP, history};
 use crate::document::{
-    self, Config, Delegations, Document, FreshnessDocument, MAX_NAMES, Pin, Revocations, Role, Root, Signed,
-    Snapshot,
+    self, Config, Document, FreshnessDocument, MAX_NAMES, Pin, Revocations, Role, Root, Signed, Snapshot,
 };
 use crate::error::RegistryError;
 use crate::layout::{self, Fingerprint};
-use crate::merkle::{self, Hash};
 use crate::names::{self, Names};
 use crate::source::Source;
-use crate::state::{Current, Floors, Trusted};
-use crate::tile;
+use crate::state::{Current, Floors, Trusted, ends};
 use crate::time::Time;
 
 /// Roots that are walked in one visit (TUF 5.3.3 asks for a bound).
@@ -147,13 +143,7 @@ impl Trusted {
     pub(super) fn until(&self) -> (Time, &'static str) {
         let root = (self.root.expires, Root::WHAT);
         let Some(current) = &self.current else { return root };
-        let ends = [
-            root,
-            (current.fresh_until, Snapshot::WHAT),
-            (current.delegations.document.expires, Delegations::WHAT),
-            (current.revocations.document.expires, Revocations::WHAT),
-        ];
-        ends.into_iter().min().unwrap_or(root)
+        ends(&self.root, current.fresh_until, &current.delegations.document, &current.revocations.document)
     }
 }
 
@@ -169,37 +159,31 @@ pub(crate) async fn current(source: &Source, trusted: &Trusted, now: Time) -> Re
     check_version::<Snapshot>(trusted.floors.snapshot, before, &snapshot)?;
     let fresh_until = fresh_until(source, root, &snapshot, now).await?;
     check_config(source, root, &snapshot.document).await?;
-    let delegations = pinned(
-        source,
-        Pinned {
-            path: layout::delegations(snapshot.document.delegations.version),
-            pin: snapshot.document.delegations,
-            floor: trusted.floors.delegations,
-            known: known.map(|current| &current.delegations),
-            now,
-        },
-        &root.threshold(Role::Delegate),
-    )
-    .await?;
-    let revocations: Signed<Revocations> = pinned(
-        source,
-        Pinned {
-            path: layout::revocations(snapshot.document.revocations.version),
-            pin: snapshot.document.revocations,
-            floor: trusted.floors.revocations,
-            known: known.map(|current| &current.revocations),
-            now,
-        },
-        &root.threshold(Role::Revoke),
-    )
-    .await?;
+    let visit = Visit { source, root, now };
+    let delegations = Pinned {
+        place: layout::delegations,
+        pin: snapshot.document.delegations,
+        role: Role::Delegate,
+        floor: trusted.floors.delegations,
+        known: known.map(|current| &current.delegations),
+    };
+    let delegations = delegations.read(&visit).await?;
+    let revocations = Pinned {
+        place: layout::revocations,
+        pin: snapshot.document.revocations,
+        role: Role::Revoke,
+        floor: trusted.floors.revocations,
+        known: known.map(|current| &current.revocations),
+    };
+    let revocations = revocations.read(&visit).await?;
     if let Some(known) = known.filter(|_| trusted.floors.revocations > 0) {
         check_kept(&known.revocations.document, &revocations.document)?;
     }
-    check_checkpoint(root, &snapshot.document)?;
+    history::check_checkpoint(root, &snapshot.document)?;
     let seen = known.filter(|current| current.epoch == root.epoch);
     let hashes =
-        log(source, seen.map_or(&[], |current| current.hashes.as_slice()), &snapshot.document).await?;
+        history::log(source, seen.map_or(&[], |current| current.hashes.as_slice()), &snapshot.document)
+            .await?;
     let names = read_names(source, known, &snapshot.document).await?;
     check_names(trusted, &names)?;
     Ok(Current { snapshot, delegations, revocations, fresh_until, names, epoch: root.epoch, hashes })
@@ -287,29 +271,34 @@ async fn check_config(source: &Source, root: &Root, snapshot: &Snapshot) -> Resu
     same("config.json", &root.origin, &config.origin)
 }
 
-/// A document that the snapshot names.
-struct Pinned<'a, D> {
-    path: String,
-    pin: Pin,
-    floor: u64,
-    known: Option<&'a Signed<D>>,
+/// Where, by which root and when something is read.
+struct Visit<'a> {
+    source: &'a Source,
+    root: &'a Root,
     now: Time,
 }
 
-/// Mix-and-match (TUF 5.5.2, 5.6.4): exactly the document of this snapshot.
-async fn pinned<D: Document + Clone>(
-    source: &Source,
-    wanted: Pinned<'_, D>,
-    rule: &toolgate_signing::Threshold,
-) -> Result<Signed<D>, RegistryError> {
-    // Even a document that was seen before is verified again: its role may have new keys.
-    let envelope = required(source, &wanted.path, MAX_DOCUMENT).await?;
-    let found = document::verify::<D>(&envelope, rule)?;
-    same(D::WHAT, &wanted.pin.digest, &found.digest)?;
-    same(D::WHAT, &wanted.pin.version, &found.document.version())?;
-    check_version::<D>(wanted.floor, wanted.known.map(|known| known.digest), &found)?;
-    not_expired::<D>(found.document.expires(), wanted.now)?;
-    Ok(found)
+/// A document that the snapshot names, with what was seen of it before.
+struct Pinned<'a, D> {
+    place: fn(u64) -> String,
+    pin: Pin,
+    role: Role,
+    floor: u64,
+    known: Option<&'a Signed<D>>,
+}
+
+impl<D: Document + Clone> Pinned<'_, D> {
+    /// Mix-and-match (TUF 5.5.2, 5.6.4): exactly the document that the snapshot names. Even one that was seen before is verified again: its
+    /// role may have new keys.
+    async fn read(&self, visit: &Visit<'_>) -> Result<Signed<D>, RegistryError> {
+        let envelope = required(visit.source, &(self.place)(self.pin.version), MAX_DOCUMENT).await?;
+        let found = document::verify::<D>(&envelope, &visit.root.threshold(self.role))?;
+        same(D::WHAT, &self.pin.digest, &found.digest)?;
+        same(D::WHAT, &self.pin.version, &found.document.version())?;
+        check_version::<D>(self.floor, self.known.map(|known| known.digest), &found)?;
+        not_expired::<D>(found.document.expires(), visit.now)?;
+        Ok(found)
+    }
 }
 
 /// Revocations are only ever added, unless the keys of the role were rotated.
@@ -324,66 +313,6 @@ fn check_kept(old: &Revocations, new: &Revocations) -> Result<(), RegistryError>
         Some(gone) => Err(RegistryError::Withdrawn { what: format!("the key {}", gone.key) }),
         None => Ok(()),
     }
-}
-
-fn check_checkpoint(root: &Root, snapshot: &Snapshot) -> Result<(), RegistryError> {
-    let refused = |detail: String| RegistryError::Checkpoint { detail };
-    let checkpoint = Checkpoint::verify(&snapshot.checkpoint, &root.threshold(Role::Snapshot))
-        .map_err(|error| refused(error.to_string()))?;
-    let expected = Checkpoint {
-        origin: root.log_origin(),
-        size: snapshot.log.size,
-        root: *snapshot.log.root.as_bytes(),
-    };
-    if checkpoint == expected {
-        return Ok(());
-    }
-    Err(refused(format!(
-        "it is of {} with {} lines, and the snapshot names {} with {}, or another root of their tree",
-        checkpoint.origin, checkpoint.size, expected.origin, expected.size
-    )))
-}
-
-/// The hashes of the whole log: those that were seen, and the new ones, which together must have the root
-/// that was signed. That the new log continues the old one needs no other proof.
-async fn log(source: &Source, known: &[Hash], snapshot: &Snapshot) -> Result<Vec<Hash>, RegistryError> {
-    let (seen, size) = (known.len() as u64, snapshot.log.size);
-    if size < seen {
-        return Err(RegistryError::Rollback {
-            what: "a log with lines".to_owned(),
-            known: seen,
-            found: size,
-        });
-    }
-    let continued = leaves(source, known, size).await?;
-    if Digest::from_bytes(merkle::root(&continued)) == snapshot.log.root {
-        return Ok(continued);
-    }
-    if size == seen && seen > 0 {
-        return Err(RegistryError::Fork { known: seen, size });
-    }
-    // Either the tiles are not those of the signed log, or that log is another than the one we know.
-    let anew = leaves(source, &[], size).await?;
-    let found = Digest::from_bytes(merkle::root(&anew));
-    if found == snapshot.log.root {
-        return Err(RegistryError::Fork { known: seen, size });
-    }
-    same("log", &snapshot.log.root, &found)?;
-    Ok(anew)
-}
-
-/// The known hashes, followed by those of the tiles up to `size`.
-async fn leaves(source: &Source, known: &[Hash], size: u64) -> Result<Vec<Hash>, RegistryError> {
-    let mut hashes = known.to_vec();
-    for (number, width) in tile::covering(known.len() as u64, size) {
-        let path = tile::path(0, number, width);
-        let bytes = required(source, &path, tile::WIDTH * 32).await?;
-        let tile = tile::read(&bytes, width)
-            .ok_or_else(|| RegistryError::malformed(path, format!("it has not {width} hashes")))?;
-        let have = hashes.len().saturating_sub(usize::try_from(number * tile::WIDTH).unwrap_or(usize::MAX));
-        hashes.extend_from_slice(tile.get(have..).unwrap_or_default());
-    }
-    Ok(hashes)
 }
 
 async fn read_names(

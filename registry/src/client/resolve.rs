@@ -22,6 +22,17 @@ impl Client {
     /// [`RegistryError::Expired`] if what was refreshed is not fresh; the reason of the one release that
     /// fits, or [`RegistryError::NoVersion`] with all of them.
     pub async fn resolve(&self, name: &str, range: &VersionReq) -> Result<ResolvedRelease, RegistryError> {
+        self.resolve_published(name, range, None).await
+    }
+
+    /// As [`Client::resolve`], without the releases that came into the index after a time: whoever waits
+    /// until others have looked at a release.
+    pub async fn resolve_published(
+        &self,
+        name: &str,
+        range: &VersionReq,
+        by: Option<Time>,
+    ) -> Result<ResolvedRelease, RegistryError> {
         let trusted = self.fresh()?;
         let mut fitting = self.listed(name).await?;
         fitting.retain(|listed| range.matches(&listed.line.version));
@@ -29,7 +40,7 @@ impl Client {
         let mut skipped: Vec<(Skipped, RegistryError)> = Vec::new();
         for listed in fitting {
             let version = listed.line.version.clone();
-            let passed = match refused_by_line(&listed) {
+            let passed = match refused_by_line(&listed, by) {
                 Some(refusal) => Err(refusal),
                 None => self.judged(&trusted, listed).await,
             };
@@ -190,8 +201,11 @@ fn check_in_log(current: &Current, entry: &NameEntry, lines: &[Line]) -> Result<
 }
 
 /// What a line alone says against a release.
-fn refused_by_line(listed: &Listed) -> Option<RegistryError> {
+fn refused_by_line(listed: &Listed, by: Option<Time>) -> Option<RegistryError> {
     let (name, version) = (listed.line.name.clone(), listed.line.version.clone());
+    if by.is_some_and(|by| listed.line.published > by) {
+        return Some(RegistryError::Young { name, version, published: listed.line.published });
+    }
     if let Some(reason) = &listed.yanked {
         return Some(RegistryError::Yanked { name, version, reason: reason.clone() });
     }
@@ -211,6 +225,7 @@ fn is_reason_to_skip(error: &RegistryError) -> bool {
             | RegistryError::Revoked { .. }
             | RegistryError::KeyRevoked { .. }
             | RegistryError::NoVersion { .. }
+            | RegistryError::Young { .. }
     )
 }
 

@@ -2,9 +2,7 @@ use proptest::prelude::*;
 use toolgate_signing::sign_release;
 
 use super::*;
-use crate::client::tests::fixture::Fixture;
-use crate::client::tests::fixture::{ACME, key, release, time};
-use crate::client::tests::vector::Place;
+use crate::client::tests::fixture::{ACME, key, release};
 
 const HEX: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
 
@@ -70,40 +68,17 @@ async fn a_directory_gives_both_files_only_if_they_belong_together() {
     std::fs::write(directory.path().join("component.wasm"), b"component").unwrap();
     std::fs::write(directory.path().join("release.dsse.json"), &signed).unwrap();
     let reference = Reference::Directory(PathBuf::from("."));
-    let fetched = reference.fetch(&[], directory.path()).await.unwrap().fetched;
+    let fetched = reference.fetch(directory.path()).await.unwrap();
     assert_eq!((fetched.component, fetched.release), (b"component".to_vec(), signed));
     std::fs::write(directory.path().join("component.wasm"), b"componend").unwrap();
-    assert_eq!(reference.fetch(&[], directory.path()).await.unwrap_err().code(), "digest");
+    assert_eq!(reference.fetch(directory.path()).await.unwrap_err().code(), "digest");
     std::fs::remove_file(directory.path().join("component.wasm")).unwrap();
-    assert_eq!(reference.fetch(&[], directory.path()).await.unwrap_err().code(), "reference");
-}
-
-#[tokio::test]
-async fn a_name_is_looked_for_in_the_order_of_the_registries_and_a_refusal_is_final() {
-    let (empty, full) = (Fixture::new(), Fixture::with_releases());
-    let (first, second) = (Place::of(&empty), Place::of(&full));
-    let clients = [
-        first.client(empty.fingerprint(), time(0)).unwrap(),
-        second.client(full.fingerprint(), time(0)).unwrap(),
-    ];
-    for client in &clients {
-        client.refresh().await.unwrap();
-    }
-    let both = [&clients[0], &clients[1]];
-    let here = Path::new("");
-    let found = Reference::parse("acme/guard@^1").unwrap().fetch(&both, here).await.unwrap();
-    assert_eq!((found.registry, found.fetched.component), (Some(1), b"component 1.1.0".to_vec()));
-    assert_eq!(
-        Reference::parse("acme/guard@^9").unwrap().fetch(&both, here).await.unwrap_err().code(),
-        "no-version"
-    );
-    assert_eq!(Reference::parse("acme/none").unwrap().fetch(&both, here).await.unwrap_err().code(), "absent");
-    assert_eq!(Reference::parse("acme/none").unwrap().fetch(&[], here).await.unwrap_err().code(), "absent");
+    assert_eq!(reference.fetch(directory.path()).await.unwrap_err().code(), "reference");
 }
 
 #[tokio::test]
 async fn an_oci_reference_is_refused_with_what_works_instead() {
     let reference = Reference::parse(&format!("oci://r.example/acme/guard@{HEX}")).unwrap();
-    let error = reference.fetch(&[], Path::new("")).await.unwrap_err();
+    let error = reference.fetch(Path::new("")).await.unwrap_err();
     assert!(error.to_string().contains("no OCI client"), "{error}");
 }

@@ -11,6 +11,7 @@ mod door;
 mod guests;
 mod hostile;
 mod http;
+mod indexes;
 mod integrity;
 mod keys;
 mod life;

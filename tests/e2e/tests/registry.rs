@@ -11,17 +11,29 @@ use crate::guests::{call_policy, release, says};
 use crate::sandbox;
 
 /// The author's key.
-const ACME: [u8; 32] = [7; 32];
+pub(crate) const ACME: [u8; 32] = [7; 32];
 
-/// A signed plugin in `plugin-<version>/`.
-fn plugin(sandbox: &Sandbox, version: &str, sequence: u64) -> String {
-    let guest = call_policy(&says(3));
-    let stated = Release {
+/// A signed plugin in `plugin-<version>/` that denies every call.
+pub(crate) fn plugin(sandbox: &Sandbox, version: &str, sequence: u64) -> String {
+    plugin_that(sandbox, version, sequence, 3, |_| ())
+}
+
+/// The same that says something else to every call, with a release changed before it is signed.
+pub(crate) fn plugin_that(
+    sandbox: &Sandbox,
+    version: &str,
+    sequence: u64,
+    decision: u32,
+    change: fn(&mut Release),
+) -> String {
+    let guest = call_policy(&says(decision));
+    let mut stated = Release {
         name: "acme/guard".to_owned(),
         version: version.parse().unwrap(),
         sequence,
         ..release(Kind::Policy, &guest)
     };
+    change(&mut stated);
     let dir = format!("plugin-{version}");
     sandbox.write(&format!("{dir}/component.wasm"), &guest);
     let signed = sign_release(&stated, &guest, &SigningKey::from_seed(&ACME));
@@ -30,7 +42,7 @@ fn plugin(sandbox: &Sandbox, version: &str, sequence: u64) -> String {
 }
 
 /// A registry in which acme may publish, with keys for each purpose; its fingerprint.
-fn registry(sandbox: &Sandbox) -> String {
+pub(crate) fn registry(sandbox: &Sandbox) -> String {
     let (dir, keys) = (path(sandbox, "registry"), path(sandbox, "keys"));
     let made = sandbox
         .run(&["registry", "init", &dir, "--origin", "plugins.example/main", "--new-keys", &keys, "--json"])
@@ -42,7 +54,7 @@ fn registry(sandbox: &Sandbox) -> String {
 }
 
 /// A change with keys of [`registry`].
-fn change(sandbox: &Sandbox, args: &[&str], keys: &[&str]) -> Run {
+pub(crate) fn change(sandbox: &Sandbox, args: &[&str], keys: &[&str]) -> Run {
     let files: Vec<String> = keys.iter().map(|key| path(sandbox, &format!("keys/{key}"))).collect();
     let mut all = vec!["registry"];
     all.extend_from_slice(args);
@@ -52,7 +64,7 @@ fn change(sandbox: &Sandbox, args: &[&str], keys: &[&str]) -> Run {
     sandbox.run(&all)
 }
 
-fn path(sandbox: &Sandbox, name: &str) -> String {
+pub(crate) fn path(sandbox: &Sandbox, name: &str) -> String {
     sandbox.path(name).display().to_string()
 }
 
@@ -168,13 +180,13 @@ fn two_holders_of_root_keys_sign_a_proposal_that_was_carried_to_them() {
 }
 
 /// A running `registry serve`, ended with the test.
-struct Served {
+pub(crate) struct Served {
     child: Child,
-    url: String,
+    pub(crate) url: String,
 }
 
 impl Served {
-    fn start(sandbox: &Sandbox) -> Self {
+    pub(crate) fn start(sandbox: &Sandbox) -> Self {
         let dir = path(sandbox, "registry");
         let mut command = sandbox.command(&["registry", "serve", &dir, "--listen", "127.0.0.1:0"]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();

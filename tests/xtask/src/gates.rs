@@ -157,9 +157,37 @@ const GATES: &[Gate] = &[
     Gate {
         name: "denial",
         file: "host/gateway/src/assemble/wanted.rs",
-        call: "        self.files.check_denied(&config.data_dir, &release)?;\n",
+        call: "        self.files.check_denied(config, &release, self.from_index())?;\n",
         without: "",
         test: "gate_deny",
+    },
+    Gate {
+        name: "revocation",
+        file: "host/gateway/src/assemble.rs",
+        call: "None => check_revoked(config, release, from),",
+        without: "None => check_revoked(config, release, from).or(Ok(())),",
+        test: "gate_index_watch",
+    },
+    Gate {
+        name: "index-watch",
+        file: "host/cli/src/context.rs",
+        call: "        gateway.watch_indexes(&host);\n",
+        without: "        let _ = &host;\n",
+        test: "gate_index_watch",
+    },
+    Gate {
+        name: "index-memory",
+        file: "host/gateway/src/indexes.rs",
+        call: "let known = Remembered::load(&directory(config, index), fingerprint(index)).map_err(|error| {",
+        without: "let known = Remembered::load(&directory(config, index), fingerprint(index)).or(Ok(None)).map_err(|error: RegistryError| {",
+        test: "gate_index_memory",
+    },
+    Gate {
+        name: "index-tie",
+        file: "host/gateway/src/indexes.rs",
+        call: "filter(move |index| only.is_none_or(|only| only == index.name))",
+        without: "filter(move |_| only.is_none_or(|_| true))",
+        test: "gate_index_tie",
     },
     Gate {
         name: "sequence",

@@ -6,8 +6,9 @@ use super::Json;
 
 #[derive(Debug, Args)]
 pub(crate) struct PluginInstall {
-    /// Where the plugin is: ./DIR with component.wasm and release.dsse.json, or the https://… URL of a
-    /// release.dsse.json with component.wasm beside it.
+    /// Which plugin: NAMESPACE/NAME or NAMESPACE/NAME@RANGE (as @^1.2) from an index of plugins.indexes,
+    /// ./DIR with component.wasm and release.dsse.json, or the https://… URL of a release.dsse.json with
+    /// component.wasm beside it.
     pub(crate) reference: String,
     /// Which of its decisions count; by default all it declares but allow.
     #[arg(long, value_name = "DECISION", value_delimiter = ',')]
@@ -18,15 +19,25 @@ pub(crate) struct PluginInstall {
     /// What it may reach, a JSON object by capability and label.
     #[arg(long, value_name = "JSON", default_value = "{}")]
     pub(crate) grants: String,
-    /// What happens when a newer release is found: ask, or auto for one that may do no more.
-    #[arg(long, value_name = "MODE", default_value = "ask", value_parser = ["ask", "auto"])]
-    pub(crate) update: String,
+    /// What `plugin update` does about a newer release: ask, or auto for one that may do no more. By
+    /// default as plugins.update says.
+    #[arg(long, value_name = "MODE", value_parser = ["ask", "auto"])]
+    pub(crate) update: Option<String>,
     /// Install it although a release with a higher sequence was installed before.
     #[arg(long)]
     pub(crate) allow_older: bool,
     /// Do not ask. It stands in for the question, not for the proof that you are the operator.
     #[arg(short, long)]
     pub(crate) yes: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PluginSearch {
+    /// Words that the name must hold; all plugins without any.
+    pub(crate) words: Vec<String>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde::Serialize;
+use toolgate_gateway::indexes::{Standing, standings};
 use toolgate_store::{AuditReader, OperatorProof};
 
 use crate::exit::Failure;
@@ -60,6 +61,7 @@ pub(crate) fn run(explicit: Option<&Path>, format: Format) -> Result<(), Failure
             },
             is_advice: false,
         });
+        checks.extend(standings(config).iter().map(index));
         checks.push(operator_proof(config));
     }
     checks.insert(
@@ -86,6 +88,12 @@ pub(crate) fn run(explicit: Option<&Path>, format: Format) -> Result<(), Failure
         }
     }
     if broken { Err(Failure::failed("something needs to be mended; see above")) } else { Ok(()) }
+}
+
+/// An index that cannot be believed any more has to be mended by somebody, here or there.
+fn index(standing: &Standing) -> Check {
+    let ok = standing.is_good();
+    Check { what: "index", ok, detail: format!("{}: {}", standing.index, standing.detail), is_advice: false }
 }
 
 /// That nothing is set is worth a look; that what was set is gone has to be mended.

@@ -8,11 +8,14 @@ use std::path::Path;
 
 use serde_json::json;
 use toolgate_config::Config;
+use toolgate_gateway::assemble::{Refusal, Revoked};
+use toolgate_gateway::indexes;
 use toolgate_gateway::lock::{
     Lock, LockError, LockedServer, LockedSurface, Mismatch, Place, Surfaces, compare_all, compare_surface,
     from_config,
 };
 use toolgate_gateway::{Gateway, Locked};
+use toolgate_registry::ErrorClass;
 
 use crate::args::{LockCheck, LockCommand, LockUpdate};
 use crate::context;
@@ -31,16 +34,32 @@ pub(crate) async fn run(explicit: Option<&Path>, command: LockCommand) -> Result
 
 async fn check(config: Config, args: &LockCheck) -> Result<(), Failure> {
     let locked = read(&config)?;
-    let mut mismatches = offline(&config, &locked)?;
     let mut silent = Vec::new();
+    if !args.offline {
+        for (index, refreshed) in indexes::refresh(&config).await {
+            match refreshed {
+                Ok(_) => {}
+                Err(error) if error.class() == ErrorClass::Integrity => {
+                    return Err(Failure::integrity(error));
+                }
+                Err(error) => silent.push((format!("the index {index}"), error.to_string())),
+            }
+        }
+    }
+    let mut mismatches = match from_config(&config) {
+        Ok(found) => compare_all(&locked.lock, &found, &locked.surfaces),
+        Err(LockError::Plugin(Refusal::Revoked(found))) => vec![revoked(&found)],
+        Err(error) => return Err(of_lock(&error)),
+    };
     // A server under another identity is another server: it is not started to see what it shows.
-    if !args.offline && mismatches.iter().all(|mismatch| mismatch.about != "server") {
+    let asks = !args.offline && mismatches.iter().all(|one| !matches!(one.about, "server" | REVOKED));
+    if asks {
         let gateway = context::bare_gateway(config, "lock")?;
         gateway.hold_to(locked);
         let (more, unasked) = gateway.check_locked(None).await;
         gateway.shutdown().await;
         mismatches.extend(more);
-        silent = unasked;
+        silent.extend(unasked);
     }
     print(&mismatches, &silent, &args.format)?;
     if !mismatches.is_empty() {
@@ -48,8 +67,22 @@ async fn check(config: Config, args: &LockCheck) -> Result<(), Failure> {
     }
     match silent.first() {
         Some((server, reason)) => Err(Failure::failed(format!("{server} could not be asked: {reason}"))
-            .hint("`toolgate lock check --offline` compares everything but what servers show")),
+            .hint("`toolgate lock check --offline` compares everything but what servers show and indexes revoked since")),
         None => Ok(()),
+    }
+}
+
+/// What was reviewed and must not run any more.
+const REVOKED: &str = "revocation";
+
+fn revoked(found: &Revoked) -> Mismatch {
+    Mismatch {
+        about: REVOKED,
+        name: found.plugin.clone(),
+        field: "its standing".to_owned(),
+        locked: "good".to_owned(),
+        found: found.to_string(),
+        diff: String::new(),
     }
 }
 

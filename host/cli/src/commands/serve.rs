@@ -21,7 +21,7 @@ pub(crate) async fn run(explicit: Option<&Path>, args: Serve) -> Result<(), Fail
     let listen = args.listen.unwrap_or(config.serve.listen);
     let stop = CancellationToken::new();
     if args.stdio {
-        let gateway = context::gateway(config, "gateway")?;
+        let gateway = context::serving_gateway(config)?;
         context::check_locked(&gateway, None).await?;
         let options = StdioOptions { shutdown: stop.clone(), ..StdioOptions::new(args.persona) };
         let signals = stop_on_signal(&stop);
@@ -44,7 +44,7 @@ async fn http(
     let tokens = Arc::new(StoredTokens { store: context::store(&config, "tokens")? });
     first_token(&config.data_dir, &tokens.store)?;
     let serve = config.serve.clone();
-    let gateway: Arc<Gateway> = context::gateway(config, "gateway")?;
+    let gateway: Arc<Gateway> = context::serving_gateway(config)?;
     context::check_locked(&gateway, None).await?;
     let options = HttpOptions {
         allowed_hosts: serve.allowed_hosts,

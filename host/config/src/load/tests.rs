@@ -45,6 +45,9 @@ pins: { first_use: pin }
 plugins:
   bundle: default
   fallback: [toolgate/ask]
+  update: ask
+  min_age: 72h
+  indexes: [{ name: acme, url: https://plugins.acme.example, refresh: 1h, root: "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef" }]
   load:
     - { plugin: acme/strict-policy@^1, grants: { kv: [cache] }, decisions: [ask, deny, redact], settings: {} }
     - { plugin: ./my-policy }
@@ -153,6 +156,13 @@ fn a_persona_that_names_an_unknown_server_is_told_with_the_nearest() {
 
 #[test]
 fn without_the_bundle_there_is_no_fallback_either() {
+    let root = "0".repeat(64);
+    let loaded = config(&format!(
+        "plugins: {{indexes: [{{name: a, url: \"http://127.0.0.1:1/x\", refresh: 5s, root: \"3:sha256:{root}\"}}, {{name: b, url: /srv/index, root: \"sha256:{root}\"}}]}}\n"
+    ));
+    let indexes = &loaded.plugins.indexes;
+    assert_eq!((indexes[0].root_version, indexes[0].refresh), (3, Duration::from_secs(5)));
+    assert_eq!((indexes[1].place.as_str(), indexes[1].refresh), ("/srv/index", Duration::from_hours(1)));
     let loaded = config("plugins: {bundle: none}\n");
     assert_eq!((loaded.plugins.bundle, loaded.plugins.fallback.len()), (Bundle::None, 0));
     assert_eq!(config("plugins: {bundle: none, fallback: [acme/ask]}\n").plugins.fallback, ["acme/ask"]);

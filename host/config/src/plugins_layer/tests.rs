@@ -12,6 +12,8 @@ fn installed(name: &str) -> Installed {
         kind: "policy".to_owned(),
         component: Digest::of(b"component"),
         release: Digest::of(b"release"),
+        index: None,
+        log: None,
         source: "/somewhere".to_owned(),
         decisions: vec!["deny".to_owned()],
         update: UpdateMode::Ask,

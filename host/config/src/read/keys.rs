@@ -124,11 +124,11 @@ pub(crate) const PINS: Keys = keys(&["first_use"]);
 pub(crate) const AUDIT: Keys = Keys { known: &["durability"], aliases: &[], later: &["arguments", "sinks"] };
 
 pub(crate) const PLUGINS: Keys = Keys {
-    known: &["bundle", "fallback", "trust", "load", "managed", "min_age"],
+    known: &["bundle", "fallback", "trust", "load", "managed", "min_age", "update", "indexes"],
     aliases: &[],
-    later: &["update", "indexes"],
+    later: &[],
 };
-pub(crate) const TRUST_RULE: Keys =
-    Keys { known: &["plugins", "any_of", "all_of", "keys"], aliases: &[], later: &["index"] };
+pub(crate) const INDEX: Keys = keys(&["name", "url", "root", "refresh"]);
+pub(crate) const TRUST_RULE: Keys = keys(&["plugins", "any_of", "all_of", "keys", "index"]);
 pub(crate) const ANY_OF: Keys = keys(&["minimum", "keys"]);
 pub(crate) const LOAD: Keys = keys(&["plugin", "decisions", "settings", "grants"]);

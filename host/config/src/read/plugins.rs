@@ -6,8 +6,10 @@ use serde_json::{Map, Value as Json};
 use toolgate_signing::PublicKey;
 
 use crate::commandline::resolve;
+use crate::index::Updates;
 use crate::model::{Bundle, Load, Plugins, TrustRule};
 
+use super::indexes::{check_rules, read_indexes};
 use super::sections::read_switch;
 use super::{Item, Reader, keys};
 
@@ -19,6 +21,7 @@ const DEFAULT_DECISIONS: [&str; 3] = ["ask", "deny", "redact"];
 
 pub(crate) fn read_plugins(reader: &mut Reader<'_>, item: Item) -> Plugins {
     let mut plugins = Plugins::default();
+    let whole = Item { node: item.node.clone(), key: item.key.clone() };
     let Some(mut fields) = reader.fields(item, &keys::PLUGINS) else { return plugins };
     if let Some(item) = fields.take("bundle") {
         let choices = [("default", Bundle::Default), ("none", Bundle::None)];
@@ -42,6 +45,14 @@ pub(crate) fn read_plugins(reader: &mut Reader<'_>, item: Item) -> Plugins {
     if let Some(item) = fields.take("min_age") {
         plugins.min_age = reader.duration(&item, Duration::ZERO).unwrap_or(plugins.min_age);
     }
+    if let Some(item) = fields.take("update") {
+        let choices = [("ask", Updates::Ask), ("auto", Updates::Auto), ("never", Updates::Never)];
+        plugins.update = reader.choice(&item, &choices).unwrap_or_default();
+    }
+    if let Some(item) = fields.take("indexes") {
+        plugins.indexes = read_indexes(reader, item);
+    }
+    check_rules(reader, &whole, &plugins.indexes, &plugins.trust);
     plugins
 }
 
@@ -98,6 +109,7 @@ fn read_rule(reader: &mut Reader<'_>, item: Item) -> Option<TrustRule> {
             return None;
         }
     };
+    let index = fields.take("index").and_then(|item| reader.filled(&item)).map(|text| text.value);
     if all_of.iter().any(|key| keys.contains(key)) {
         reader.wrong(&whole, "a key stands in `all_of` and in the other list", "keep it in one of them");
         return None;
@@ -105,7 +117,7 @@ fn read_rule(reader: &mut Reader<'_>, item: Item) -> Option<TrustRule> {
     // All of the one list and so many of the other are together so many of both.
     let minimum = minimum.saturating_add(u32::try_from(all_of.len()).unwrap_or(u32::MAX));
     keys.extend(&all_of);
-    Some(TrustRule { plugins: plugins?, keys, minimum, all_of, added: false })
+    Some(TrustRule { plugins: plugins?, keys, minimum, all_of, index, added: false })
 }
 
 /// `owner/name` or `owner/*`.

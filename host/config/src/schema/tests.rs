@@ -25,6 +25,7 @@ fn places() -> Vec<(&'static str, &'static Keys)> {
         ("/properties/plugins", &keys::PLUGINS),
         ("/properties/plugins/properties/trust/items", &keys::TRUST_RULE),
         ("/properties/plugins/properties/trust/items/properties/any_of", &keys::ANY_OF),
+        ("/properties/plugins/properties/indexes/items", &keys::INDEX),
         ("/properties/plugins/properties/load/items", &keys::LOAD),
         ("/properties/audit", &keys::AUDIT),
     ]

@@ -6,6 +6,29 @@ use std::path::PathBuf;
 use toolgate_plugins::{LoadError, Whose};
 use toolgate_signing::{Digest, VerifyError};
 
+/// A release that an index revoked.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error(
+    "plugin {plugin} {version} was revoked by the index {index} at {at}{}: {reason}; take another release with `toolgate plugin update {plugin}`, or remove it",
+    if *.by_key { ", with a key that signed it" } else { "" }
+)]
+pub struct Revoked {
+    /// The plugin.
+    pub plugin: String,
+    /// Its version.
+    pub version: String,
+    /// Digest of the release.
+    pub release: Digest,
+    /// The index that revoked it.
+    pub index: String,
+    /// Why, in the words of the index.
+    pub reason: String,
+    /// When.
+    pub at: String,
+    /// Whether a key was revoked, and not this release.
+    pub by_key: bool,
+}
+
 /// Why a plugin is not in force.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
@@ -63,6 +86,19 @@ pub enum Refusal {
         /// When.
         at: String,
     },
+    /// An index revoked it, or the keys that signed it.
+    #[error(transparent)]
+    Revoked(Box<Revoked>),
+    /// What an index revoked cannot be read, so nothing can be checked against it.
+    #[error("plugin {plugin} is refused, because what the index {index} revoked cannot be read: {reason}")]
+    RevocationsUnreadable {
+        /// The plugin.
+        plugin: String,
+        /// The index.
+        index: String,
+        /// What is wrong with what was seen of it.
+        reason: String,
+    },
     /// An installed plugin is not the one that was accepted.
     #[error(
         "plugin {plugin} is refused: its {what} is {found}, and {accepted} was accepted when it was installed"
@@ -105,6 +141,9 @@ impl Refusal {
             Self::Unloadable { .. } => "unloadable",
             Self::Unknown { .. } => "unknown",
             Self::Denied { .. } => "denied",
+            Self::Revoked(revoked) if revoked.by_key => "key-revoked",
+            Self::Revoked(_) => "revoked",
+            Self::RevocationsUnreadable { .. } => "revocations-unreadable",
             Self::NotAsAccepted { .. } => "not-as-accepted",
             Self::DenialsUnreadable { .. } => "denials-unreadable",
             Self::Entry { .. } => "entry",
@@ -118,6 +157,8 @@ impl Refusal {
             Self::Unverified { .. }
             | Self::Mismatch { .. }
             | Self::Denied { .. }
+            | Self::Revoked(_)
+            | Self::RevocationsUnreadable { .. }
             | Self::NotAsAccepted { .. }
             | Self::DenialsUnreadable { .. } => true,
             Self::Unloadable { source } => source.kind.whose() != Whose::OperatorDenied,

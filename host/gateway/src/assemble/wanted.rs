@@ -27,6 +27,11 @@ pub struct Wanted {
 }
 
 impl Wanted {
+    /// The index that it was installed from, with its place in the log there.
+    pub fn from_index(&self) -> Option<(&str, u64)> {
+        self.installed.as_ref().and_then(Installed::from_index)
+    }
+
     /// Whether it was accepted as something that judges nothing.
     pub(super) fn is_no_policy(&self) -> bool {
         self.installed.as_ref().is_some_and(|installed| installed.kind != Kind::Policy.as_str())
@@ -43,7 +48,7 @@ impl Wanted {
             let found = format!("{} {}", stated.name, stated.version);
             return Err(Refusal::Mismatch { plugin: self.files.plugin.clone(), found });
         }
-        self.files.check_denied(&config.data_dir, &release)?;
+        self.files.check_denied(config, &release, self.from_index())?;
         if let Some(installed) = &self.installed {
             let pairs = [
                 ("release", installed.release, release.digest()),
@@ -64,12 +69,12 @@ pub fn wanted(config: &Config) -> Result<Vec<Wanted>, Refusal> {
 }
 
 /// A plugin as it is wanted, or its name with the reason why it cannot be had.
-pub(super) type WantedOrNot = Result<Wanted, NotHad>;
+pub(crate) type WantedOrNot = Result<Wanted, NotHad>;
 
 /// The name of a plugin that cannot be had, and why.
-pub(super) type NotHad = Box<(String, Refusal)>;
+pub(crate) type NotHad = Box<(String, Refusal)>;
 
-pub(super) fn each_wanted(config: &Config) -> Vec<WantedOrNot> {
+pub(crate) fn each_wanted(config: &Config) -> Vec<WantedOrNot> {
     let mut all: Vec<WantedOrNot> = Vec::new();
     if config.plugins.bundle == Bundle::Default {
         all.extend(bundle::policies().into_iter().map(|files| {

@@ -38,9 +38,7 @@ pub fn plugins_of(config: &Config) -> Result<Vec<LockedPlugin>, LockError> {
 pub fn server_of(config: &Config, server: &Server) -> Result<LockedServer, LockError> {
     let adapter = match &server.adapter {
         Some(used) => {
-            let files = assemble::adapter_files(config, used)?;
-            let release = files.verify(&config.plugins.trust)?;
-            files.check_denied(&config.data_dir, &release)?;
+            let release = assemble::adapter_wanted(config, used)?.verify(config)?;
             let settings: Value = serde_json::from_str(&used.settings_json)
                 .map_err(|error| Refusal::Entry { plugin: used.plugin.clone(), reason: error.to_string() })?;
             Some(locked(&release, grants_digest(&[], &settings, &json!({}))))

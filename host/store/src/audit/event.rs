@@ -82,13 +82,19 @@ pub enum Event {
     PluginPutAside,
     /// A definition or a result holds characters that a person does not see.
     HiddenTextFound,
+    /// An index of plugins revoked a plugin that was in force, or a key that signed it.
+    PluginRevoked,
+    /// Something new was read of an index of plugins.
+    IndexRefreshed,
+    /// What an index of plugins shows was refused, or it could not be read; says why.
+    IndexRefused,
     /// Rows that nobody waited for could not be written; says how many.
     AuditGap,
 }
 
 impl Event {
     /// Every kind, in the order of declaration.
-    pub const ALL: [Self; 38] = [
+    pub const ALL: [Self; 41] = [
         Self::McpCalled,
         Self::McpCompleted,
         Self::McpFailed,
@@ -126,6 +132,9 @@ impl Event {
         Self::PluginsChanged,
         Self::PluginPutAside,
         Self::HiddenTextFound,
+        Self::PluginRevoked,
+        Self::IndexRefreshed,
+        Self::IndexRefused,
         Self::AuditGap,
     ];
 
@@ -169,6 +178,9 @@ impl Event {
             Self::PluginsChanged => "plugins_changed",
             Self::PluginPutAside => "plugin_put_aside",
             Self::HiddenTextFound => "hidden_text_found",
+            Self::PluginRevoked => "plugin_revoked",
+            Self::IndexRefreshed => "index_refreshed",
+            Self::IndexRefused => "index_refused",
             Self::AuditGap => "audit_gap",
         }
     }
@@ -192,6 +204,8 @@ impl Event {
             Self::ApprovalTimeout => "approval.timeout",
             Self::PluginLoaded | Self::PluginRefused | Self::PluginsChanged => "plugin.load",
             Self::PluginTrap | Self::PluginPutAside => "plugin.run",
+            Self::PluginRevoked => "plugin.revoke",
+            Self::IndexRefreshed | Self::IndexRefused => "plugin.index",
             Self::PluginInstalled => "plugin.install",
             Self::PluginRemoved => "plugin.remove",
             Self::PluginDenied | Self::PluginDenialLifted => "plugin.deny",

@@ -120,8 +120,8 @@ async fn what_is_revoked_is_known_without_the_registry_and_after_it_expired() {
     std::fs::remove_dir_all(place.registry()).unwrap();
     let later = place.client(root, time(400)).unwrap();
     assert!(later.refresh().await.is_err());
-    assert_eq!(later.revoked(digest).unwrap().reason, "steals");
-    assert_eq!(later.revoked(Digest::of(b"good")), None);
+    assert_eq!(later.remembered().unwrap().revoked(digest).unwrap().reason, "steals");
+    assert_eq!(later.remembered().unwrap().revoked(Digest::of(b"good")), None);
     // At its place in the log the release is older than the revocation; with no place it may not be.
     assert_eq!(later.revocation(&kept.release, Some(0)), None);
     assert!(later.revocation(&kept.release, None).unwrap().by_key);

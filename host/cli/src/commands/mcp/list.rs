@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate_config::{Origin, Transport};
+use toolgate_gateway::indexes::standings;
 use toolgate_gateway::{ServerState, ServerStatus, Target};
 use toolgate_store::OperatorProof;
 
@@ -111,12 +112,15 @@ pub(crate) async fn status(explicit: Option<&Path>, args: McpStatus) -> Result<(
         }
     }
     if args.json {
-        return output::json(&json!({ "servers": statuses }));
+        return output::json(&json!({ "servers": statuses, "indexes": standings(gateway.config()) }));
     }
     if statuses.is_empty() {
         return output::line(&format!("persona {} has no servers", args.persona));
     }
     statuses.iter().try_for_each(print_status)?;
+    for standing in standings(gateway.config()).iter().filter(|standing| !standing.is_good()) {
+        tracing::warn!("index {}: {}", standing.index, standing.detail);
+    }
     if operator::proof(gateway.config())? == OperatorProof::None {
         tracing::warn!("{}", operator::UNPROVEN);
     }

@@ -1,63 +1,101 @@
-//! Where the bytes of a plugin come from: a directory, or an address over https.
-//!
-//! Bounds: one minute for each file, the same sizes as from disk. Nothing is believed of what comes: the
-//! signature decides, so plain http is refused only where somebody else could watch; to this machine it
-//! is fine.
+//! Where the bytes of a plugin come from: what the operator typed, and why it cannot be had.
 
 use std::path::Path;
 use std::time::Duration;
 
-use toolgate_gateway::assemble::{COMPONENT_FILE, MAX_FILE, PluginFiles, RELEASE_FILE};
-use toolgate_net::{ClientOptions, client};
+use toolgate_config::Config;
+use toolgate_config::plugins_layer::Installed;
+use toolgate_gateway::indexes::{self, Found, IndexError, refused_row};
+use toolgate_registry::{ErrorClass, Reference};
 
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
+use crate::next_step;
 
-/// Longest time for one file.
-const PATIENCE: Duration = Duration::from_mins(1);
-
-/// The two files behind a reference.
-pub(super) async fn files(reference: &str) -> Result<PluginFiles, Failure> {
-    if reference.contains("://") {
-        return from_address(reference).await;
-    }
-    let dir = Path::new(reference);
-    if dir.is_dir() {
-        return super::install::read_dir(dir);
-    }
-    Err(Failure::usage(format!("{reference} is no directory and no address"))
-        .hint("give ./DIR with component.wasm and release.dsse.json, or https://…/release.dsse.json"))
+/// The bytes behind a reference.
+pub(super) async fn found(config: &Config, text: &str) -> Result<Found, Failure> {
+    let reference = reference(text)?;
+    indexes::find(config, &reference, &here()?).await.map_err(|error| refused(config, &error))
 }
 
-async fn from_address(reference: &str) -> Result<PluginFiles, Failure> {
-    let unusable = |why: &str| Failure::usage(format!("{reference} cannot be used: {why}"));
-    let address = reqwest::Url::parse(reference).map_err(|error| unusable(&error.to_string()))?;
-    let local = address.host_str().is_some_and(toolgate_net::is_loopback);
-    if address.scheme() != "https" && !(address.scheme() == "http" && local) {
-        return Err(unusable("it is neither https nor plain http to this machine"));
-    }
-    if !address.path().ends_with(RELEASE_FILE) {
-        return Err(unusable("it does not end in release.dsse.json"));
-    }
-    let component = address.join(COMPONENT_FILE).map_err(|error| unusable(&error.to_string()))?;
-    let options = ClientOptions { total_timeout: Some(PATIENCE), ..ClientOptions::default() };
-    let client = client(&options).map_err(Failure::failed)?;
-    let release = download(&client, address).await?;
-    let component = download(&client, component).await?;
-    Ok(PluginFiles { plugin: reference.to_owned(), component: component.into(), release: release.into() })
+/// What there is in place of an installed release.
+pub(super) enum Newer {
+    /// Another release.
+    Found(Box<Found>),
+    /// The installed one is the newest.
+    Unchanged,
+    /// There is a newer one that may not be taken yet, for this reason.
+    Waits(String),
 }
 
-async fn download(client: &reqwest::Client, address: reqwest::Url) -> Result<Vec<u8>, Failure> {
-    let failed = |why: String| Failure::failed(format!("{address} cannot be fetched: {why}"));
-    let mut response = client.get(address.clone()).send().await.map_err(|error| failed(error.to_string()))?;
-    if !response.status().is_success() {
-        return Err(failed(format!("the server answers {}", response.status())));
+/// A release to take in place of an installed one. Of an index it is the newest that is old enough; of other
+/// places there is only the one.
+pub(super) async fn newer(
+    config: &Config,
+    text: &str,
+    old: &Installed,
+    min_age: Duration,
+) -> Result<Newer, Failure> {
+    let Reference::Registry { name, range } = reference(text)? else {
+        return found(config, text).await.map(|found| Newer::Found(Box::new(found)));
+    };
+    let failed = |error: IndexError| refused(config, &error);
+    let mut chosen = indexes::newest(config, &name, &range, None).await.map_err(failed)?;
+    let newest = chosen.release.line.clone();
+    if newest.release == old.release {
+        return Ok(Newer::Unchanged);
     }
-    let mut bytes = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| failed(error.to_string()))? {
-        if (bytes.len() + chunk.len()) as u64 > MAX_FILE {
-            return Err(failed(format!("it is longer than {MAX_FILE} bytes")));
+    if chosen.age() < min_age {
+        let waits = Newer::Waits(too_young(&newest.version, min_age));
+        chosen = match indexes::newest(config, &name, &range, Some(min_age)).await {
+            Ok(older) if older.release.line.sequence > old.sequence => older,
+            Ok(_) => return Ok(waits),
+            Err(error) if matches!(error.code(), "young" | "no-version") => return Ok(waits),
+            Err(error) => return Err(failed(error)),
+        };
+    }
+    chosen.fetch().await.map(|found| Newer::Found(Box::new(found))).map_err(failed)
+}
+
+/// Why a release is not taken yet.
+pub(super) fn too_young(version: &semver::Version, min_age: Duration) -> String {
+    format!(
+        "{version} is younger than plugins.min_age ({} h); it is taken later, or now with --any-age",
+        min_age.as_secs() / 3600
+    )
+}
+
+/// What was typed. A directory may stand without `./` where it cannot be taken for a name.
+pub(super) fn reference(text: &str) -> Result<Reference, Failure> {
+    Reference::parse(text).or_else(|error| {
+        if Path::new(text).is_dir() {
+            return Ok(Reference::Directory(Path::new(text).to_owned()));
         }
-        bytes.extend_from_slice(&chunk);
+        Err(Failure::usage(error).hint(
+            "give NAMESPACE/NAME@RANGE, ./DIR with component.wasm and release.dsse.json, https://…/release.dsse.json or oci://HOST/REPOSITORY@sha256:…",
+        ))
+    })
+}
+
+/// Why an index gave nothing, with what to do. What is no accident is in the audit log too.
+pub(super) fn refused(config: &Config, error: &IndexError) -> Failure {
+    let code = match error.class() {
+        ErrorClass::Integrity => Code::Integrity,
+        ErrorClass::Usage => Code::Usage,
+        ErrorClass::Failed => Code::Failed,
+    };
+    if let (Code::Integrity, Some(index)) = (code, error.index())
+        && let Err(failure) = super::install::note(config, refused_row(index, error))
+    {
+        tracing::error!("it could not be noted in the audit log: {}", failure.message);
     }
-    Ok(bytes)
+    let failure = Failure::new(code, error);
+    match next_step::of(error.code()) {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+fn here() -> Result<std::path::PathBuf, Failure> {
+    std::env::current_dir()
+        .map_err(|error| Failure::failed(format!("the current directory cannot be read: {error}")))
 }

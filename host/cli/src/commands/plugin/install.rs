@@ -1,16 +1,15 @@
 //! `toolgate plugin install|update|remove`: what a plugin may do is shown in plain words, accepted by the
 //! operator, and only then in force.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toolgate_config::Config;
 use toolgate_config::plugins_layer::{Installed, PluginsLayer, UpdateMode};
-use toolgate_gateway::assemble::PluginFiles;
+use toolgate_config::{Config, Updates};
 use toolgate_gateway::install::{self, InstallError, Offer, Terms};
 use toolgate_store::{AuditRow, Event};
 
+use super::fetch::{self, Newer};
 use crate::args::{PluginInstall, PluginRemove, PluginUpdate};
 use crate::context;
 use crate::exit::{Code, Failure};
@@ -20,14 +19,17 @@ use crate::terminal::Terminal;
 
 /// `plugin install REF`.
 pub(super) async fn install(config: &Config, args: &PluginInstall) -> Result<(), Failure> {
-    let files = super::fetch::files(&args.reference).await?;
-    let offer =
-        install::offer(config, files, &source_of(&args.reference)).map_err(|error| refused(&error))?;
+    let found = fetch::found(config, &args.reference).await?;
+    let offer = install::offer(config, found).map_err(|error| refused(&error))?;
     let terms = Terms {
         decisions: args.decisions.clone().unwrap_or_else(|| install::default_decisions(offer.release())),
         settings: args.settings.clone(),
         grants: args.grants.clone(),
-        update: if args.update == "auto" { UpdateMode::Auto } else { UpdateMode::Ask },
+        update: match args.update.as_deref() {
+            Some("auto") => UpdateMode::Auto,
+            None if config.plugins.update == Updates::Auto => UpdateMode::Auto,
+            _ => UpdateMode::Ask,
+        },
         allow_older: args.allow_older,
     };
     let installed = accept(config, &offer, &terms, args.yes, args.json)?;
@@ -36,6 +38,12 @@ pub(super) async fn install(config: &Config, args: &PluginInstall) -> Result<(),
 
 /// `plugin update [NAME]`.
 pub(super) async fn update(config: &Config, args: &PluginUpdate) -> Result<(), Failure> {
+    if config.plugins.update == Updates::Never && args.from.is_none() {
+        return Err(Failure::usage(
+            "toolgate.yaml says `plugins.update: never`, so no newer release is looked for",
+        )
+        .hint("change it there, or name the release with --from"));
+    }
     let layer = PluginsLayer::of(&config.data_dir);
     let all = layer.installed().map_err(context::config_failure)?;
     let chosen: Vec<Installed> =
@@ -67,25 +75,24 @@ pub(super) async fn update(config: &Config, args: &PluginUpdate) -> Result<(), F
 }
 
 async fn update_one(config: &Config, args: &PluginUpdate, old: &Installed) -> Result<Value, Failure> {
+    let row = |state: &str, reason: String| json!({ "name": old.name, "state": state, "reason": reason });
     let reference = args.from.as_deref().unwrap_or(&old.source);
-    let files = super::fetch::files(reference).await?;
-    let offer = install::offer(config, files, &source_of(reference)).map_err(|error| refused(&error))?;
+    let min_age = if args.any_age { Duration::ZERO } else { config.plugins.min_age };
+    let found = match fetch::newer(config, reference, old, min_age).await? {
+        Newer::Found(found) => *found,
+        Newer::Unchanged => return Ok(row("unchanged", format!("{} is the newest there", old.version))),
+        Newer::Waits(reason) => return Ok(row("waits", reason)),
+    };
+    let offer = install::offer(config, found).map_err(|error| refused(&error))?;
     let stated = offer.release().release();
     if stated.name != old.name {
         return Err(Failure::integrity(format!("{reference} holds {}, not {}", stated.name, old.name)));
     }
-    let row = |state: &str, reason: String| json!({ "name": old.name, "state": state, "reason": reason });
     if offer.is_installed() {
         return Ok(row("unchanged", format!("{} is the newest there", old.version)));
     }
-    let min_age = if args.any_age { Duration::ZERO } else { config.plugins.min_age };
     if Duration::from_millis(offer.age_ms()) < min_age {
-        let reason = format!(
-            "{} is younger than plugins.min_age ({} h); it is taken later, or now with --any-age",
-            stated.version,
-            min_age.as_secs() / 3600
-        );
-        return Ok(row("waits", reason));
+        return Ok(row("waits", fetch::too_young(&stated.version, min_age)));
     }
     let terms = Terms {
         decisions: old.decisions.clone(),
@@ -155,6 +162,7 @@ fn accept(
             .with("release", installed.release.to_string())
             .with("component", installed.component.to_string())
             .with("source", installed.source.as_str())
+            .with("index", installed.index.as_deref())
             .with("approver", by),
     )?;
     Ok(installed)
@@ -188,6 +196,7 @@ fn describe(offer: &Offer, terms: &Terms) -> Vec<String> {
     lines
         .extend(release.signers().iter().map(|signer| format!("  signed by  {signer} ({})", signer.words())));
     lines.push(format!("  published  {}", stated.published));
+    lines.push(format!("  from       {}", offer.from()));
     match &offer.installed {
         Some(old) if offer.wider.is_empty() => {
             lines.push(format!("It may do no more than {} {}, which is installed.", old.name, old.version));
@@ -216,14 +225,6 @@ fn confirm(what: &[String]) -> Result<(), Failure> {
     }
     let answer = terminal.answer("Install it? Type yes: ").map_err(unusable)?;
     if answer.as_deref() == Some("yes") { Ok(()) } else { Err(refuse("not installed".to_owned())) }
-}
-
-/// A directory is remembered as it is found from anywhere.
-fn source_of(reference: &str) -> String {
-    match Path::new(reference).canonicalize() {
-        Ok(path) if !reference.contains("://") => path.display().to_string(),
-        _ => reference.to_owned(),
-    }
 }
 
 fn report(installed: &Installed, as_json: bool) -> Result<(), Failure> {
@@ -262,9 +263,4 @@ fn refused(error: &InstallError) -> Failure {
         InstallError::Older { .. } => failure.hint("if you mean it, add --allow-older"),
         _ => failure,
     }
-}
-
-/// The bytes of a plugin's directory.
-pub(super) fn read_dir(dir: &Path) -> Result<PluginFiles, Failure> {
-    PluginFiles::read(dir).map_err(|refusal| super::refused(&refusal))
 }

@@ -5,6 +5,7 @@ mod fetch;
 mod inspect;
 mod install;
 mod list;
+mod search;
 mod sign;
 mod trust;
 mod verify;
@@ -34,6 +35,7 @@ pub(crate) async fn run(explicit: Option<&Path>, command: &Plugin) -> Result<(),
         Plugin::Inspect(args) => inspect::inspect(&config, &args.plugin, args.json),
         Plugin::Verify(args) => verify::verify(&config, &args.plugin, args.json),
         Plugin::Sign(args) => sign::run(args),
+        Plugin::Search(args) => search::search(&config, args).await,
         Plugin::Install(args) => install::install(&config, args).await,
         Plugin::Update(args) => install::update(&config, args).await,
         Plugin::Remove(args) => install::remove(&config, args),
@@ -73,9 +75,14 @@ fn files(config: &Config, plugin: &str) -> Result<PluginFiles, Failure> {
 
 /// Everything a load checks, compilation included, without putting the plugin in force. An adapter
 /// that only misses the settings of a server is what was signed.
-fn checked(config: &Config, files: &PluginFiles, admission: &Admission) -> Result<VerifiedRelease, Refusal> {
+fn checked(
+    config: &Config,
+    files: &PluginFiles,
+    admission: &Admission,
+    from: Option<(&str, u64)>,
+) -> Result<VerifiedRelease, Refusal> {
     let release = files.verify(&config.plugins.trust)?;
-    files.check_denied(&config.data_dir, &release)?;
+    files.check_denied(config, &release, from)?;
     let host = context::plugin_host(config)
         .map_err(|error| Refusal::Entry { plugin: files.plugin.clone(), reason: error.message })?;
     match host.load(&files.component, &release, admission) {
@@ -95,7 +102,8 @@ fn refused(refusal: &Refusal) -> Failure {
 pub(crate) fn all_verified(config: &Config) -> Result<usize, Failure> {
     let wanted = assemble::wanted(config).map_err(|refusal| refused(&refusal))?;
     for plugin in &wanted {
-        checked(config, &plugin.files, &plugin.admission).map_err(|refusal| refused(&refusal))?;
+        checked(config, &plugin.files, &plugin.admission, plugin.from_index())
+            .map_err(|refusal| refused(&refusal))?;
     }
     Ok(wanted.len())
 }

@@ -12,7 +12,7 @@ use crate::output;
 pub(super) fn verify(config: &Config, plugin: &str, as_json: bool) -> Result<(), Failure> {
     let files = files(config, plugin)?;
     let admission = Admission { decisions: DecisionSet::ALL, ..Admission::default() };
-    let release = match checked(config, &files, &admission) {
+    let release = match checked(config, &files, &admission, None) {
         Ok(release) => release,
         Err(refusal) => {
             if as_json {

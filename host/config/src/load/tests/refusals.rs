@@ -64,7 +64,6 @@ fn what_is_not_built_yet_is_refused_and_never_ignored() {
         ("elicitation", "servers: {a: {command: x, elicitation: prompt}}\n"),
         ("sampling", "servers: {a: {command: x, sampling: forward}}\n"),
         ("skills", "personas: {a: {skills: [x]}}\n"),
-        ("indexes", "plugins: {indexes: []}\n"),
         ("sinks", "audit: {sinks: []}\n"),
     ] {
         let told = refusal(text);
@@ -92,8 +91,39 @@ fn plugins_are_checked_by_name_version_and_key() {
         ("plugins: {trust: [{plugins: \"acme/*\", keys: []}]}\n", "no key"),
         ("plugins: {trust: [{plugins: \"acme/*\", keys: [\"ed25519:AAAA\"]}]}\n", "plugins.trust[0].keys[0]"),
         ("servers: {a: {command: x, adapter: {}}}\n", "`plugin` is missing"),
+        ("plugins: {update: always}\n", "is not one of ask, auto, never"),
     ] {
         let told = refusal(text);
+        assert!(told.contains(word), "{text}: {told}");
+    }
+}
+
+#[test]
+fn an_index_is_named_reached_safely_and_pinned_by_its_root() {
+    let root = format!("root: \"sha256:{}\"", "0".repeat(64));
+    let of = |entry: &str| format!("plugins: {{indexes: [{{{entry}}}]}}\n");
+    for (text, word) in [
+        (of("name: acme, url: https://h/"), "`root` is missing"),
+        (of(&format!("name: acme, {root}")), "`url` is missing"),
+        (of(&format!("url: https://h/, {root}")), "`name` is missing"),
+        (of(&format!("name: ../x, url: https://h/, {root}")), "no name of an index"),
+        (of(&format!("name: a, url: http://h/, {root}")), "no https URL"),
+        (of(&format!("name: a, url: \"https://u:p@h/\", {root}")), "a user"),
+        (of(&format!("name: a, url: ftp://h/, {root}")), "no https URL"),
+        (of("name: a, url: https://h/, root: \"sha256:12\""), "no fingerprint"),
+        (of(&format!("name: a, url: https://h/, root: \"0:sha256:{}\"", "0".repeat(64))), "no fingerprint"),
+        (of(&format!("name: a, url: https://h/, refresh: 10ms, {root}")), "too short"),
+        (
+            format!("plugins: {{indexes: [{{name: a, url: /x, {root}}}, {{name: a, url: /y, {root}}}]}}\n"),
+            "two indexes have this name",
+        ),
+        (
+            "plugins: {trust: [{plugins: \"a/*\", index: b, keys: [\"ed25519:6kpsY+KcUgq+9VB7Ey7F+ZVHdq6+vnuSQh7qaRRG0iw=\"]}]}\n"
+                .to_owned(),
+            "names the index `b`",
+        ),
+    ] {
+        let told = refusal(&text);
         assert!(told.contains(word), "{text}: {told}");
     }
 }
