@@ -7,6 +7,7 @@ mod mcp;
 pub(crate) mod plugin;
 pub(crate) mod registry;
 mod sign;
+pub(crate) mod surface;
 
 use std::path::PathBuf;
 
@@ -18,9 +19,7 @@ pub(crate) use life::{
     TrustRemove,
 };
 pub(crate) use lock::{LockCheck, LockCommand, LockUpdate};
-pub(crate) use mcp::{
-    Mcp, McpAdd, McpCall, McpDecide, McpExplain, McpList, McpName, McpPin, McpStatus, McpTools,
-};
+pub(crate) use mcp::{Mcp, McpAdd, McpCall, McpDecide, McpExplain, McpList, McpName, McpPin, McpStatus};
 pub(crate) use plugin::Plugin;
 use registry::Registry;
 pub(crate) use sign::PluginSign;

@@ -9,17 +9,20 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::sync::broadcast;
 use toolgate_gateway::Gateway;
-use toolgate_wire::{ErrorObject, Outcome};
+use toolgate_wire::{ErrorObject, ListKind, Outcome};
 
-pub use toolgate_gateway::{Call, Caller, Change, Client, Progress, ToolPage};
+pub use toolgate_gateway::{Call, Caller, Change, Client, Deed, Offers, Page, Progress};
 
 /// What an agent can reach.
 #[async_trait]
 pub trait Backend: Send + Sync + 'static {
-    /// One page of the tools that this caller may see. The cursor is one this method gave before.
-    async fn list_tools(&self, caller: &Caller, cursor: Option<&str>) -> Result<ToolPage, ErrorObject>;
-    /// Runs one call to its end. Refusals come back as results; the outcome has no era's envelope.
-    async fn call_tool(&self, caller: &Caller, call: Call) -> Outcome;
+    /// One page of what this caller may see of a kind. The cursor is one this method gave before.
+    async fn list(&self, caller: &Caller, kind: ListKind, cursor: Option<&str>) -> Result<Page, ErrorObject>;
+    /// Runs one request to its end: a call, a read, a prompt, a completion. Refusals of calls come back
+    /// as results; the outcome has no era's envelope.
+    async fn forward(&self, caller: &Caller, deed: Deed, call: Call) -> Outcome;
+    /// What the servers of this caller can do.
+    async fn offers(&self, caller: &Caller) -> Offers;
     /// Text for the model about the servers of this caller.
     async fn instructions(&self, caller: &Caller) -> Option<String>;
     /// A session has ended: what was opened for it alone may be closed.
@@ -33,12 +36,16 @@ pub trait Backend: Send + Sync + 'static {
 /// The gateway itself, as it is shared between front doors.
 #[async_trait]
 impl Backend for Arc<Gateway> {
-    async fn list_tools(&self, caller: &Caller, cursor: Option<&str>) -> Result<ToolPage, ErrorObject> {
-        Gateway::list_tools(self, caller, cursor).await
+    async fn list(&self, caller: &Caller, kind: ListKind, cursor: Option<&str>) -> Result<Page, ErrorObject> {
+        Gateway::list(self, caller, kind, cursor).await
     }
 
-    async fn call_tool(&self, caller: &Caller, call: Call) -> Outcome {
-        Gateway::call_tool(self, caller, call).await
+    async fn forward(&self, caller: &Caller, deed: Deed, call: Call) -> Outcome {
+        Gateway::forward(self, caller, deed, call).await
+    }
+
+    async fn offers(&self, caller: &Caller) -> Offers {
+        Gateway::offers(self, caller).await
     }
 
     async fn instructions(&self, caller: &Caller) -> Option<String> {

@@ -1,4 +1,4 @@
-//! One request that the backend answers: listing tools, or calling one.
+//! One request that the backend answers: a listing, or something for one server.
 //!
 //! **Contract.** [`respond`] ends when the backend does, gives an outcome in the caller's era, and calls
 //! `progress` for each step in between, with the client's own token put back (PR-13): a token that one
@@ -14,9 +14,9 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use toolgate_wire::envelope::{self, Era};
-use toolgate_wire::{ErrorObject, Id, Notification, Outcome, Request, codes, edit};
+use toolgate_wire::{ErrorObject, Id, ListKind, Notification, Outcome, Request, codes, edit};
 
-use crate::backend::{Backend, Call, Caller, Client, Progress, ToolPage};
+use crate::backend::{Backend, Call, Caller, Client, Deed, Page, Progress};
 use crate::{modern, reply};
 
 /// Steps of one call that may wait for this crate to take them.
@@ -46,23 +46,37 @@ pub(crate) async fn respond(
 ) -> Outcome {
     let Asked { caller, request, .. } = &asked;
     let era = caller.era;
-    let outcome = match (era, request.method.as_str()) {
-        (Era::Legacy, "ping") => reply::raw("{}".to_owned()).into_outcome(),
-        (Era::Modern, "server/discover") => discover(backend, caller).await.into_outcome(),
-        (_, "tools/list") => list_tools(backend, caller, request.params.as_deref()).await.into_outcome(),
-        (_, "tools/call") => call_tool(backend, asked, cancel, progress).await,
-        (_, method) => Outcome::Error(reply::unknown_method(method)),
+    let method = request.method.as_str();
+    let outcome = match (era, ListKind::of_method(method), deed_of(method)) {
+        (_, Some(kind), _) => list(backend, caller, kind, request.params.as_deref()).await.into_outcome(),
+        (_, _, Some(deed)) => forward(backend, deed, asked, cancel, progress).await,
+        (Era::Legacy, ..) if method == "ping" => reply::raw("{}".to_owned()).into_outcome(),
+        (Era::Modern, ..) if method == "server/discover" => discover(backend, caller).await.into_outcome(),
+        _ => Outcome::Error(reply::unknown_method(method)),
     };
     reply::dress(era, outcome)
 }
 
-async fn discover(backend: &Arc<dyn Backend>, caller: &Caller) -> Result<Box<RawValue>, ErrorObject> {
-    modern::discover_result(backend.instructions(caller).await)
+/// What a method asks a server for.
+fn deed_of(method: &str) -> Option<Deed> {
+    Some(match method {
+        "tools/call" => Deed::Call,
+        "resources/read" => Deed::Read,
+        "prompts/get" => Deed::Prompt,
+        "completion/complete" => Deed::Complete,
+        _ => return None,
+    })
 }
 
-async fn list_tools(
+async fn discover(backend: &Arc<dyn Backend>, caller: &Caller) -> Result<Box<RawValue>, ErrorObject> {
+    let offers = backend.offers(caller).await;
+    modern::discover_result(offers, backend.instructions(caller).await)
+}
+
+async fn list(
     backend: &Arc<dyn Backend>,
     caller: &Caller,
+    kind: ListKind,
     params: Option<&RawValue>,
 ) -> Result<Box<RawValue>, ErrorObject> {
     let cursor = match params.and_then(|raw| edit::get(raw.get(), "/cursor")) {
@@ -74,20 +88,22 @@ async fn list_tools(
             )
         })?),
     };
-    let page = backend.list_tools(caller, cursor.as_deref()).await?;
-    reply::raw(page_text(&page, caller.era))
+    let page = backend.list(caller, kind, cursor.as_deref()).await?;
+    reply::raw(page_text(kind, &page, caller.era))
 }
 
-/// The page's tools stay the text they are.
-fn page_text(page: &ToolPage, era: Era) -> String {
-    let size: usize = page.tools.iter().map(|tool| tool.get().len() + 1).sum();
+/// The page's entries stay the text they are.
+fn page_text(kind: ListKind, page: &Page, era: Era) -> String {
+    let size: usize = page.items.iter().map(|item| item.get().len() + 1).sum();
     let mut text = String::with_capacity(size + 128);
-    text.push_str(r#"{"tools":["#);
-    for (index, tool) in page.tools.iter().enumerate() {
+    text.push_str("{\"");
+    text.push_str(kind.member());
+    text.push_str("\":[");
+    for (index, item) in page.items.iter().enumerate() {
         if index > 0 {
             text.push(',');
         }
-        text.push_str(tool.get());
+        text.push_str(item.get());
     }
     text.push(']');
     if let Some(cursor) = &page.next_cursor {
@@ -101,8 +117,9 @@ fn page_text(page: &ToolPage, era: Era) -> String {
     text
 }
 
-async fn call_tool(
+async fn forward(
     backend: &Arc<dyn Backend>,
+    deed: Deed,
     asked: Asked,
     cancel: &CancellationToken,
     progress: ProgressSink<'_>,
@@ -111,7 +128,7 @@ async fn call_tool(
     // A stateless client says with each request what it can be asked.
     let client = if caller.era == Era::Modern { modern::client(request.params.as_deref()) } else { client };
     let token = progress_token(request.params.as_deref());
-    let params = match neutral_params(request.params.as_deref()) {
+    let params = match neutral_params(&request.method, request.params.as_deref()) {
         Ok(params) => params,
         Err(error) => return Outcome::Error(error),
     };
@@ -131,7 +148,7 @@ async fn call_tool(
             progress(text);
         }
     };
-    let running = backend.call_tool(&caller, call);
+    let running = backend.forward(&caller, deed, call);
     tokio::pin!(running);
     loop {
         tokio::select! {
@@ -148,14 +165,11 @@ async fn call_tool(
 }
 
 /// The parameters without what belongs to this connection: the era's envelope and the client's token.
-fn neutral_params(params: Option<&RawValue>) -> Result<Box<RawValue>, ErrorObject> {
-    let invalid = |text: &str| ErrorObject::new(codes::INVALID_PARAMS, text);
+fn neutral_params(method: &str, params: Option<&RawValue>) -> Result<Box<RawValue>, ErrorObject> {
     let Some(params) = params.map(RawValue::get) else {
-        return Err(invalid("tools/call needs params with the name of a tool"));
+        let text = format!("{method} needs params that name what it is about");
+        return Err(ErrorObject::new(codes::INVALID_PARAMS, text));
     };
-    if edit::get(params, "/name").and_then(edit::string).is_none() {
-        return Err(invalid("tools/call needs params.name, a string"));
-    }
     reply::raw(envelope::remove_progress_token(&envelope::strip_modern_meta(params)).into_owned())
 }
 

@@ -4,10 +4,12 @@
 //! two hundred: the first change is told after a short pause, later ones at most once in [`GAP`], and
 //! the last one is always told.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tokio::sync::broadcast::{Receiver, error::RecvError, error::TryRecvError};
 use tokio::time::{Instant, sleep_until};
+use toolgate_wire::ListKind;
 
 use crate::backend::Change;
 
@@ -20,28 +22,48 @@ const GAP: Duration = Duration::from_secs(2);
 pub(crate) struct ListChanges {
     receiver: Receiver<Change>,
     earliest: Option<Instant>,
+    waiting: BTreeSet<ListKind>,
 }
 
 impl ListChanges {
     /// Follows a receiver of the backend from now on.
     pub(crate) fn new(receiver: Receiver<Change>) -> Self {
-        Self { receiver, earliest: None }
+        Self { receiver, earliest: None, waiting: BTreeSet::new() }
     }
 
-    /// Resolves when the client should list again; false once nothing can change any more.
-    ///
-    /// Not cancel-safe: whoever drops the future loses the change it was holding back.
-    pub(crate) async fn next(&mut self) -> bool {
-        match self.receiver.recv().await {
-            // Having lagged means that something changed, which is all a notification says.
-            Ok(_) | Err(RecvError::Lagged(_)) => {}
-            Err(RecvError::Closed) => return false,
+    /// Resolves with what the client should list again; `None` once nothing can change any more. A
+    /// future that is dropped keeps what it was holding back.
+    pub(crate) async fn next(&mut self) -> Option<Vec<ListKind>> {
+        if self.waiting.is_empty() {
+            let received = self.receiver.recv().await;
+            match received {
+                Ok(change) => self.note(change),
+                // Having lagged means that anything may have changed.
+                Err(RecvError::Lagged(_)) => self.note_all(),
+                Err(RecvError::Closed) => return None,
+            }
         }
         let settled = Instant::now() + SETTLE;
         let due = self.earliest.map_or(settled, |earliest| earliest.max(settled));
         sleep_until(due).await;
-        while let Ok(_) | Err(TryRecvError::Lagged(_)) = self.receiver.try_recv() {}
+        loop {
+            match self.receiver.try_recv() {
+                Ok(change) => self.note(change),
+                Err(TryRecvError::Lagged(_)) => self.note_all(),
+                Err(TryRecvError::Empty | TryRecvError::Closed) => break,
+            }
+        }
         self.earliest = Some(Instant::now() + GAP);
-        true
+        Some(std::mem::take(&mut self.waiting).into_iter().collect())
+    }
+
+    fn note(&mut self, change: Change) {
+        match change {
+            Change::List(kind) => self.waiting.insert(kind),
+        };
+    }
+
+    fn note_all(&mut self) {
+        self.waiting.extend([ListKind::Tools, ListKind::Prompts, ListKind::Resources]);
     }
 }

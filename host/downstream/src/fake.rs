@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast;
-use toolgate_wire::{ErrorObject, Outcome, edit};
+use toolgate_wire::{ErrorObject, ListKind, Outcome, edit};
 
-use crate::backend::{Backend, Call, Caller, Change, Progress, ToolPage};
+use crate::backend::{Backend, Call, Caller, Change, Deed, Offers, Page, Progress};
 
 /// Steps that `chatty` tells, and bytes of each: together more than the buffers of any socket.
 pub(crate) const CHATTY_STEPS: usize = 2_000;
@@ -61,7 +61,7 @@ impl Fake {
     /// Something changed, `times` times.
     pub(crate) fn change(&self, times: usize) {
         for _ in 0..times {
-            let _ = self.0.changes.send(Change::Tools);
+            let _ = self.0.changes.send(Change::List(ListKind::Tools));
         }
     }
 }
@@ -76,14 +76,17 @@ fn text_result(text: &str) -> Outcome {
 
 #[async_trait]
 impl Backend for Fake {
-    async fn list_tools(&self, caller: &Caller, cursor: Option<&str>) -> Result<ToolPage, ErrorObject> {
+    async fn list(&self, caller: &Caller, kind: ListKind, cursor: Option<&str>) -> Result<Page, ErrorObject> {
+        if kind != ListKind::Tools {
+            return Ok(Page { items: Vec::new(), next_cursor: None });
+        }
         match cursor {
-            None => Ok(ToolPage {
-                tools: vec![raw(r#"{"name":"echo","inputSchema":{"type":"object"},"x-vendor":1}"#)],
+            None => Ok(Page {
+                items: vec![raw(r#"{"name":"echo","inputSchema":{"type":"object"},"x-vendor":1}"#)],
                 next_cursor: Some("2".into()),
             }),
-            Some("2") => Ok(ToolPage {
-                tools: vec![raw(&format!(
+            Some("2") => Ok(Page {
+                items: vec![raw(&format!(
                     r#"{{"name":"of_{}","inputSchema":{{"type":"object"}}}}"#,
                     caller.persona
                 ))],
@@ -95,7 +98,7 @@ impl Backend for Fake {
 
     /// `echo` answers its arguments; `slow` takes 300 ms and tells two steps; `stuck` waits to be
     /// cancelled; `chatty` tells very much; `big` answers with a megabyte.
-    async fn call_tool(&self, caller: &Caller, call: Call) -> Outcome {
+    async fn forward(&self, caller: &Caller, _: Deed, call: Call) -> Outcome {
         let params = call.params.get().to_owned();
         self.0.calls.lock().unwrap().push((caller.clone(), params.clone()));
         let name = edit::get(&params, "/name").and_then(edit::string).unwrap();
@@ -129,6 +132,10 @@ impl Backend for Fake {
             "big" => text_result(&"x".repeat(1 << 20)),
             _ => Outcome::Error(ErrorObject::new(-32602, "unknown tool")),
         }
+    }
+
+    async fn offers(&self, _: &Caller) -> Offers {
+        Offers::default()
     }
 
     async fn instructions(&self, caller: &Caller) -> Option<String> {

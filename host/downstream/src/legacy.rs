@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use toolgate_wire::envelope::LEGACY;
 use toolgate_wire::{ErrorObject, codes, edit};
 
+use crate::backend::Offers;
 use crate::reply;
 
 /// The revision that allowed JSON-RPC batches; they came and went with it.
@@ -51,11 +52,12 @@ pub(crate) fn capabilities(params: Option<&RawValue>) -> Arc<str> {
 /// The result of `initialize`.
 pub(crate) fn initialize_result(
     version: &str,
+    offers: Offers,
     instructions: Option<String>,
 ) -> Result<Box<RawValue>, ErrorObject> {
     let mut result = json!({
         "protocolVersion": version,
-        "capabilities": { "tools": { "listChanged": true } },
+        "capabilities": reply::capabilities(offers),
         "serverInfo": reply::server_info(),
     });
     if let (Some(text), Some(object)) = (instructions, result.as_object_mut()) {

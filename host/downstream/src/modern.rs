@@ -3,9 +3,9 @@
 use serde_json::json;
 use serde_json::value::RawValue;
 use toolgate_wire::envelope::{self, Era, MODERN};
-use toolgate_wire::{ErrorObject, Id, Request, codes, edit};
+use toolgate_wire::{ErrorObject, Id, ListKind, Request, codes, edit};
 
-use crate::backend::Client;
+use crate::backend::{Client, Offers};
 use crate::reply;
 
 /// Methods that the earlier era never had: without `_meta` they are this era's, written wrongly.
@@ -57,10 +57,13 @@ pub(crate) fn unsupported(requested: &str) -> ErrorObject {
 }
 
 /// The result of `server/discover`, without the members that every result gets.
-pub(crate) fn discover_result(instructions: Option<String>) -> Result<Box<RawValue>, ErrorObject> {
+pub(crate) fn discover_result(
+    offers: Offers,
+    instructions: Option<String>,
+) -> Result<Box<RawValue>, ErrorObject> {
     let mut result = json!({
         "supportedVersions": [MODERN],
-        "capabilities": { "tools": { "listChanged": true } },
+        "capabilities": reply::capabilities(offers),
         "ttlMs": LIST_TTL_MS,
         "cacheScope": "private",
     });
@@ -76,11 +79,24 @@ pub(crate) fn list_members() -> String {
 }
 
 /// What a client asked to be told of, as far as it is served.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Filter {
-    /// Tell when tools changed.
-    pub(crate) tools: bool,
+    lists: Vec<ListKind>,
 }
+
+impl Filter {
+    /// Whether the client wants to hear that this listing changed.
+    pub(crate) fn wants(&self, kind: ListKind) -> bool {
+        self.lists.contains(&kind)
+    }
+}
+
+/// The members of a filter that name listings.
+const LISTS: [(&str, ListKind); 3] = [
+    ("toolsListChanged", ListKind::Tools),
+    ("promptsListChanged", ListKind::Prompts),
+    ("resourcesListChanged", ListKind::Resources),
+];
 
 /// Reads the filter of `subscriptions/listen`. Kinds that are not served are left out, which the
 /// acknowledgement tells the client.
@@ -92,24 +108,30 @@ pub(crate) fn filter(params: Option<&RawValue>) -> Result<Filter, ErrorObject> {
     if !wanted.trim_start().starts_with('{') {
         return invalid("params.notifications is not an object");
     }
-    match edit::get(wanted, "/toolsListChanged").map(str::trim) {
-        Some("true") => Ok(Filter { tools: true }),
-        Some("false") | None => Ok(Filter { tools: false }),
-        Some(_) => invalid("params.notifications.toolsListChanged is not a boolean"),
+    let mut filter = Filter::default();
+    for (member, kind) in LISTS {
+        match edit::get(wanted, &format!("/{member}")).map(str::trim) {
+            Some("true") => filter.lists.push(kind),
+            Some("false") | None => {}
+            Some(_) => return invalid(&format!("params.notifications.{member} is not a boolean")),
+        }
     }
+    Ok(filter)
 }
 
 /// The first message of a subscription.
-pub(crate) fn acknowledged(id: &Id, filter: Filter) -> String {
-    let accepted = if filter.tools { r#"{"toolsListChanged":true}"# } else { "{}" };
-    let params = format!(r#"{{"notifications":{accepted},"_meta":{}}}"#, subscription_meta(id));
+pub(crate) fn acknowledged(id: &Id, filter: &Filter) -> String {
+    let accepted = LISTS.iter().filter(|(_, kind)| filter.wants(*kind));
+    let accepted: Vec<String> = accepted.map(|(member, _)| format!(r#""{member}":true"#)).collect();
+    let accepted = accepted.join(",");
+    let params = format!(r#"{{"notifications":{{{accepted}}},"_meta":{}}}"#, subscription_meta(id));
     reply::notification("notifications/subscriptions/acknowledged", Some(&params))
 }
 
-/// Tells a subscription that tools changed.
-pub(crate) fn tools_changed(id: &Id) -> String {
+/// Tells a subscription that a listing changed.
+pub(crate) fn list_changed(id: &Id, kind: ListKind) -> String {
     let params = format!(r#"{{"_meta":{}}}"#, subscription_meta(id));
-    reply::notification("notifications/tools/list_changed", Some(&params))
+    reply::notification(kind.changed(), Some(&params))
 }
 
 /// The result that ends a subscription from this side.

@@ -49,6 +49,8 @@ pub struct StdioOptions {
     pub lane: String,
     /// Show only this server, as if there were no other.
     pub server_only: Option<String>,
+    /// Show that server's own names, as if there were no gateway.
+    pub plain_names: bool,
     /// Bounds of one message.
     pub limits: Limits,
     /// Requests of this client that may run at once; one more is refused with an error.
@@ -68,6 +70,7 @@ impl StdioOptions {
             persona: persona.into(),
             lane: "main".to_owned(),
             server_only: None,
+            plain_names: false,
             limits: Limits::default(),
             max_running: 128,
             queue: 32,
@@ -86,6 +89,8 @@ pub struct HttpOptions {
     pub allowed_hosts: Vec<String>,
     /// Origins accepted from browsers, whole (`https://app.example`). A request without Origin passes.
     pub allowed_origins: Vec<String>,
+    /// Show only this server, under its own names, whatever the path narrows to.
+    pub server_only: Option<String>,
     /// Something in front terminates TLS and authenticates the connection to here.
     pub behind_proxy: bool,
     /// Who holds which token.
@@ -124,6 +129,7 @@ impl HttpOptions {
             listen,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
+            server_only: None,
             behind_proxy: false,
             tokens,
             keep_alive: Duration::from_secs(15),

@@ -7,12 +7,31 @@ use serde_json::value::RawValue;
 use toolgate_wire::envelope::{self, Era, ResultKind};
 use toolgate_wire::{ErrorObject, Id, Message, Outcome, Response, codes, edit};
 
+use crate::backend::Offers;
+
 /// Where a result of the modern era names the server that made it.
 const SERVER_INFO: &str = "/_meta/io.modelcontextprotocol~1serverInfo";
 
 /// Who answers. A client shows it; nothing may depend on it.
 pub(crate) fn server_info() -> serde_json::Value {
     json!({ "name": "toolgate", "title": "Toolgate", "version": env!("CARGO_PKG_VERSION") })
+}
+
+/// The capabilities that one caller's servers have between them.
+pub(crate) fn capabilities(offers: Offers) -> serde_json::Value {
+    let mut capabilities = json!({ "tools": { "listChanged": true } });
+    if let Some(object) = capabilities.as_object_mut() {
+        if offers.prompts {
+            object.insert("prompts".to_owned(), json!({ "listChanged": true }));
+        }
+        if offers.resources {
+            object.insert("resources".to_owned(), json!({ "listChanged": true }));
+        }
+        if offers.completions {
+            object.insert("completions".to_owned(), json!({}));
+        }
+    }
+    capabilities
 }
 
 /// One response as a line of JSON. An error without an id is about a message that had none to be found.
@@ -53,7 +72,16 @@ pub(crate) fn unknown_method(method: &str) -> ErrorObject {
 
 /// Puts the era's envelope around an outcome: `resultType` and `serverInfo`, or neither.
 pub(crate) fn dress(era: Era, outcome: Outcome) -> Outcome {
-    let Outcome::Result(result) = outcome else { return outcome };
+    let result = match outcome {
+        Outcome::Result(result) => result,
+        // The code of earlier revisions, which must not be sent to a client of this one.
+        Outcome::Error(mut error) => {
+            if era == Era::Modern && error.code == codes::LEGACY_RESOURCE_NOT_FOUND {
+                error.code = codes::INVALID_PARAMS;
+            }
+            return Outcome::Error(error);
+        }
+    };
     let dressed = match era {
         Era::Modern => modern(result.get()),
         Era::Legacy => legacy(result.get()),

@@ -26,7 +26,7 @@ use tokio::sync::mpsc;
 use toolgate_plugins::{Document, Facts};
 use toolgate_signing::{Digest, canonical_json};
 use toolgate_store::{
-    Answer, Ask, AskAbout, AskBinding, AskState, AuditRow, CallFacts, GrantQuery, StoreError,
+    Answer, Ask, AskAbout, AskBinding, AskState, AuditRow, CallFacts, Deed, GrantQuery, StoreError,
 };
 use toolgate_upstream::Progress;
 use toolgate_wire::{Outcome, edit};
@@ -34,8 +34,9 @@ use toolgate_wire::{Outcome, edit};
 use crate::Gateway;
 use crate::call::Waiting;
 use crate::caller::Caller;
-use crate::catalog::ToolHandle;
 use crate::decide::Verdict;
+use crate::deeds;
+use crate::find::Handle;
 use crate::reply::{self, ErrorCode, ErrorDetails};
 use client::Said;
 
@@ -47,7 +48,7 @@ const STEP_SIZE: f64 = 1e-6;
 /// What an ask is about.
 pub(crate) struct Question<'a> {
     pub(crate) caller: &'a Caller,
-    pub(crate) handle: &'a ToolHandle,
+    pub(crate) handle: &'a Handle,
     pub(crate) facts: &'a Arc<Facts>,
     pub(crate) verdict: &'a Verdict,
     pub(crate) call: &'a CallFacts,
@@ -128,9 +129,9 @@ impl Gateway {
             persona: &question.caller.persona,
             session: &question.caller.session,
             server_identity: &identity,
-            action: ACTION,
-            tool: &question.handle.tool.name,
-            definition: &question.handle.tool.digest,
+            action: deeds::action(question.call.deed),
+            tool: &question.handle.subject,
+            definition: &question.handle.item.digest,
         };
         self.store.grant_for(&query).map(|grant| grant.is_some()).map_err(|error| question.unreadable(&error))
     }
@@ -141,11 +142,16 @@ impl Gateway {
             let text = format!("the arguments cannot be asked about: {error}");
             question.refuse(ErrorCode::Denied, &text, None)
         })?;
+        // What a person granted of one deed opens no other: not a subscription where a read was meant.
+        let arguments = match question.call.deed {
+            Deed::Call => Digest::of(canonical.as_bytes()),
+            other => Digest::of_parts(&[deeds::method(other).as_bytes(), b"\n", canonical.as_bytes()]),
+        };
         Ok(AskBinding {
             caller: question.caller.binding(),
             server_identity: question.handle.server.identity(),
-            definition: question.handle.tool.digest,
-            arguments: Digest::of(canonical.as_bytes()),
+            definition: question.handle.item.digest,
+            arguments,
             plugin_set: self.plugins().plugins.set_digest(),
         })
     }
@@ -258,7 +264,8 @@ impl Gateway {
 
     /// The question as a result that asks for input, for a client of the stateless era.
     fn as_round(&self, question: &Question<'_>, ask: &Ask, waiting: &Waiting) -> Option<Outcome> {
-        if !waiting.client.has_rounds()
+        if !deeds::has_rounds(question.call.deed)
+            || !waiting.client.has_rounds()
             || waiting.had_round
             || waiting.hold.is_zero()
             || !self.may_ask_client(question, waiting)
@@ -321,9 +328,6 @@ impl Gateway {
     }
 }
 
-/// What is done with what is asked about.
-const ACTION: &str = "call";
-
 impl Question<'_> {
     fn arguments(&self) -> &str {
         self.facts.document.as_ref().map_or("{}", Document::text)
@@ -333,10 +337,10 @@ impl Question<'_> {
         AskAbout {
             persona: self.caller.persona.clone(),
             server: self.handle.server.name.clone(),
-            tool: self.handle.tool.name.clone(),
+            tool: self.handle.subject.clone(),
             reason: self.verdict.reason.clone(),
             arguments: self.arguments().to_owned(),
-            action: ACTION.to_owned(),
+            action: deeds::action(self.call.deed).to_owned(),
             session: self.caller.session.clone(),
             host_escape: self.handle.server.trust.host_escape,
         }
@@ -359,7 +363,7 @@ impl Question<'_> {
                 ask.id, self.handle.server.name
             ),
             _ => format!(
-                "A person denied this call (ask {}). Nothing was sent to server '{}'. Do not repeat it \
+                "A person denied this (ask {}). Nothing was sent to server '{}'. Do not repeat it \
                  unless your user tells you to.",
                 ask.id, self.handle.server.name
             ),
@@ -376,8 +380,8 @@ impl Question<'_> {
     }
 
     fn unreadable(&self, error: &StoreError) -> Outcome {
-        tracing::error!(%error, "asks cannot be read or written, so the call is refused");
-        let text = "the store of approvals cannot be used, so the call was not sent. \
+        tracing::error!(%error, "asks cannot be read or written, so the request is refused");
+        let text = "the store of approvals cannot be used, so nothing was sent. \
                     The operator finds the reason in Toolgate's log.";
         self.refuse(ErrorCode::Internal, text, None)
     }
@@ -388,7 +392,7 @@ impl Question<'_> {
             ask: ask.map(|ask| ask.id.clone()),
             by: ask.and(self.verdict.by.clone()),
         };
-        reply::refusal(code, text, &details)
+        reply::refuse(self.call.deed, code, text, &details)
     }
 }
 

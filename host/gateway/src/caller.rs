@@ -25,6 +25,8 @@ pub struct Caller {
     pub era: Era,
     /// Set where the client reached an endpoint of one server: no other server exists for it.
     pub server_only: Option<String>,
+    /// Names are the server's own: only where a client reaches one server and nothing else.
+    pub plain_names: bool,
 }
 
 impl Caller {
@@ -44,6 +46,7 @@ impl Caller {
             thread_id: None,
             era,
             server_only: None,
+            plain_names: false,
         }
     }
 

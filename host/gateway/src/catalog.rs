@@ -1,9 +1,8 @@
-//! What a caller can see and by which name: the exposed-name map and the merged listing.
+//! What a caller can see and by which name: the merged listings of all its servers.
 //!
-//! A name reaches its tool through the map, never by taking it apart (FT-22). A tool that a caller
-//! may not see, a tool of somebody else's server and a tool that does not exist are one and the same
-//! to the caller (SCP-002). A server that is still starting is answered for from its approved
-//! surface; `list_changed` follows.
+//! One engine lists tools, prompts, resources and templates. Every entry is decided by the hook list;
+//! what an adapter or a policy changes is shown changed. A server that is still starting is answered
+//! for from its approved surface; `list_changed` follows.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,72 +10,52 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use toolgate_config::Server;
 use toolgate_plugins::{Change, Facts};
-use toolgate_signing::Digest;
-use toolgate_wire::{ErrorObject, edit};
+use toolgate_signing::{DefinitionKind, Digest};
+use toolgate_wire::{ErrorObject, ListKind, edit};
 
 use crate::Gateway;
 use crate::caller::Caller;
-use crate::connect::OpenError;
-use crate::decide::{self, Ruling};
-use crate::links::Live;
+use crate::decide::{self, Ruling, Verdict};
+use crate::find::offers;
 use crate::pin::Approved;
 use crate::reply;
-use crate::surface::{Surface, Tool};
+use crate::surface::{self, Item, Raw, Surface};
+use crate::uris::{self, Claims};
 use crate::{facts, redact};
 
-/// Entries of one page of `tools/list`.
+/// Entries of one page of a listing.
 pub const PAGE: usize = 1_000;
 /// How long a listing waits for a server of which nothing is approved yet.
 const FIRST_LISTING: Duration = Duration::from_secs(20);
 
-/// One page of `tools/list`.
+/// One page of a listing.
 #[derive(Debug)]
-pub struct ToolPage {
+pub struct Page {
     /// Definitions as the client sees them.
-    pub tools: Vec<Box<RawValue>>,
+    pub items: Vec<Box<RawValue>>,
     /// Pass it back for the next page; `None` at the end.
     pub next_cursor: Option<String>,
 }
 
-/// Which tool is meant.
-#[derive(Debug, Clone)]
-pub enum Target {
-    /// By the name a client sees.
-    Exposed(String),
-    /// By server and original name, as the CLI does.
-    Original {
-        /// The server.
-        server: String,
-        /// The server's own name for the tool.
-        tool: String,
-    },
-}
-
-/// A tool with the server and the surface it stands in.
-#[derive(Clone)]
-pub(crate) struct ToolHandle {
-    pub(crate) server: Arc<Server>,
-    pub(crate) live: Arc<Live>,
-    pub(crate) surface: Arc<Surface>,
-    pub(crate) tool: Arc<Tool>,
-}
-
 impl Gateway {
-    /// One page of the tools this caller may see. `cursor` is one that an earlier page gave.
-    pub async fn list_tools(
+    /// One page of what this caller may see of a kind. `cursor` is one that an earlier page gave.
+    pub async fn list(
         self: &Arc<Self>,
         caller: &Caller,
+        kind: ListKind,
         cursor: Option<&str>,
-    ) -> Result<ToolPage, ErrorObject> {
+    ) -> Result<Page, ErrorObject> {
+        let surfaces = self.surfaces(caller).await;
+        let claims = claims_among(&surfaces);
         let mut shown = Vec::new();
-        for (server, surface) in self.surfaces(caller).await {
-            shown.extend(self.visible(caller, &server, &surface));
+        for (server, surface) in &surfaces {
+            shown.extend(self.visible(caller, server, surface, kind, &claims));
         }
         page(&shown, cursor)
     }
 
     /// The surfaces of all servers that exist for this caller, in the order of the configuration.
-    async fn surfaces(self: &Arc<Self>, caller: &Caller) -> Vec<(Arc<Server>, Arc<Surface>)> {
+    pub(crate) async fn surfaces(self: &Arc<Self>, caller: &Caller) -> Vec<(Arc<Server>, Arc<Surface>)> {
         let waiting: Vec<_> = self
             .servers_of(caller)
             .into_iter()
@@ -97,6 +76,14 @@ impl Gateway {
         surfaces
     }
 
+    /// What is known of these servers without waiting for any.
+    pub(crate) fn known_surfaces(&self, caller: &Caller) -> Vec<(Arc<Server>, Arc<Surface>)> {
+        let servers = self.servers_of(caller).into_iter();
+        servers
+            .filter_map(|server| Some((Arc::clone(&server), self.known_surface(caller, &server)?)))
+            .collect()
+    }
+
     /// The servers that exist for a caller: bound, enabled, and not narrowed away.
     pub(crate) fn servers_of(&self, caller: &Caller) -> Vec<Arc<Server>> {
         self.servers
@@ -106,8 +93,8 @@ impl Gateway {
             .collect()
     }
 
-    /// Those of [`Self::servers_of`] whose tools' names can begin like this one.
-    fn servers_that_may_show(&self, caller: &Caller, name: &str) -> Vec<Arc<Server>> {
+    /// Those of [`Self::servers_of`] whose tools and prompts can have a name like this one.
+    pub(crate) fn servers_that_may_show(&self, caller: &Caller, name: &str) -> Vec<Arc<Server>> {
         self.servers
             .values()
             .filter(|server| self.prefixes.get(&server.name).is_none_or(|prefix| name.starts_with(prefix)))
@@ -136,11 +123,11 @@ impl Gateway {
         match tokio::time::timeout(FIRST_LISTING, self.live(caller, server)).await {
             Ok(Ok(live)) => Some(live.surface.load_full()),
             Ok(Err(error)) => {
-                tracing::warn!(server = %server.name, %error, "its tools are not listed");
+                tracing::warn!(server = %server.name, %error, "nothing of it is listed");
                 None
             }
             Err(_) => {
-                tracing::warn!(server = %server.name, "still starting; its tools follow when it is ready");
+                tracing::warn!(server = %server.name, "still starting; what it offers follows when it is ready");
                 None
             }
         }
@@ -150,143 +137,129 @@ impl Gateway {
     pub(crate) fn approved_surface(&self, server: &Server) -> Option<Arc<Surface>> {
         let approved = self.approved(server);
         let Approved::Definitions(pinned) = &approved else { return None };
-        let raw = pinned
+        let raw: Vec<Raw> = pinned
             .iter()
-            .filter_map(|definition| RawValue::from_string(definition.definition_json.clone()).ok())
-            .collect::<Vec<_>>();
+            .filter_map(|pinned| {
+                let kind = pinned.kind.parse::<DefinitionKind>().ok()?;
+                Some((kind, RawValue::from_string(pinned.definition_json.clone()).ok()?))
+            })
+            .collect();
         let max_name = self.config.serve.max_tool_name;
         Some(Arc::new(Surface::build(server, max_name, &approved, &raw, Vec::new())))
     }
 
-    /// The definitions of one server as this caller sees them.
-    fn visible(&self, caller: &Caller, server: &Server, surface: &Surface) -> Vec<Box<RawValue>> {
-        let offered: Vec<&Arc<Tool>> = surface.tools.iter().filter(|tool| offers(server, tool)).collect();
-        let facts: Vec<Arc<Facts>> = offered
-            .iter()
-            .map(|tool| {
-                let definition = Some(tool.definition.clone());
-                Arc::new(facts::of_tool(self, caller, server, surface, tool, definition))
-            })
-            .collect();
-        let binding = self.binding(caller, &server.name);
-        let verdicts = decide::decide_list(&self.plugins().plugins, &binding, &facts);
-        let adapted = self.adapted_definitions(server, &facts);
-        let mut shown = Vec::with_capacity(offered.len());
-        for ((tool, verdict), change) in offered.iter().zip(verdicts).zip(adapted) {
+    /// The definitions of one kind of one server as this caller sees them.
+    fn visible(
+        &self,
+        caller: &Caller,
+        server: &Server,
+        surface: &Surface,
+        kind: ListKind,
+        claims: &Claims,
+    ) -> Vec<Box<RawValue>> {
+        let items: Vec<&Arc<Item>> =
+            surface.of(surface::definition_kind(kind)).filter(|item| offers(server, item)).collect();
+        let facts = self.list_facts(caller, server, surface, &items);
+        let verdicts = self.list_verdicts(caller, server, &facts);
+        let adapted = self.adapted_definitions(server, kind, &facts);
+        let mut shown = Vec::with_capacity(items.len());
+        for ((item, verdict), change) in items.iter().zip(verdicts).zip(adapted) {
             if verdict.ruling == Ruling::Deny {
-                tracing::debug!(server = %server.name, tool = %tool.name, reason = %verdict.reason, "hidden");
+                tracing::debug!(server = %server.name, item = %item.name, reason = %verdict.reason, "hidden");
                 continue;
             }
-            match show(tool, &change, &verdict.redactions) {
-                Ok(Some(definition)) => shown.push(definition),
+            let name = exposed(caller, server, item, claims);
+            match show(item, kind, &name, &change, &verdict.redactions) {
+                Ok(Some(definition)) => shown.push(with_ui(definition, server, claims)),
                 Ok(None) => {}
                 Err(error) => {
-                    tracing::warn!(server = %server.name, tool = %tool.name, %error, "hidden: a plugin's change failed");
+                    tracing::warn!(server = %server.name, item = %item.name, %error, "hidden: a plugin's change failed");
                 }
             }
         }
         shown
     }
 
-    /// One change for each definition; an adapter that fails hides all of its server's tools.
-    fn adapted_definitions(&self, server: &Server, facts: &[Arc<Facts>]) -> Vec<Change> {
+    /// What the hook list is told of these definitions.
+    pub(crate) fn list_facts(
+        &self,
+        caller: &Caller,
+        server: &Server,
+        surface: &Surface,
+        items: &[&Arc<Item>],
+    ) -> Vec<Arc<Facts>> {
+        items
+            .iter()
+            .map(|item| {
+                let about = facts::About {
+                    action: facts::list_action(item.kind),
+                    subject: &item.name,
+                    document: Some(item.definition.clone()),
+                };
+                facts::shared(facts::of_item(self, caller, server, surface, item, about))
+            })
+            .collect()
+    }
+
+    /// The verdict of the hook list on each.
+    pub(crate) fn list_verdicts(
+        &self,
+        caller: &Caller,
+        server: &Server,
+        facts: &[Arc<Facts>],
+    ) -> Vec<Verdict> {
+        let binding = self.binding(caller, &server.name);
+        decide::decide_list(&self.plugins().plugins, &binding, facts)
+    }
+
+    /// One change for each definition; an adapter that fails hides all of its server's definitions.
+    /// Adapters change tools.
+    fn adapted_definitions(&self, server: &Server, kind: ListKind, facts: &[Arc<Facts>]) -> Vec<Change> {
         let hide = |reason: String| vec![Change::Fail(reason); facts.len()];
         match self.adapter_of(server) {
-            Ok(None) => vec![Change::Unchanged; facts.len()],
-            Ok(Some(adapter)) => adapter.tools(facts).unwrap_or_else(|fault| hide(fault.to_string())),
+            Ok(Some(adapter)) if kind == ListKind::Tools => {
+                adapter.tools(facts).unwrap_or_else(|fault| hide(fault.to_string()))
+            }
+            Ok(_) => vec![Change::Unchanged; facts.len()],
             Err(error) => hide(error.to_string()),
         }
     }
-
-    /// Finds a tool by either name. Everything that this caller cannot reach is an unknown tool.
-    pub(crate) async fn find_tool(
-        self: &Arc<Self>,
-        caller: &Caller,
-        target: &Target,
-    ) -> Result<ToolHandle, FindError> {
-        match target {
-            Target::Original { server, tool } => {
-                let selector = format!("{server}.{tool}");
-                let servers = self.servers_of(caller);
-                let Some(server) = servers.iter().find(|candidate| candidate.name == *server) else {
-                    return Err(FindError::Unknown(selector));
-                };
-                self.on_live(caller, server, &selector, |surface| surface.tool(tool)).await
-            }
-            Target::Exposed(name) => self.find_exposed(caller, name).await,
-        }
-    }
-
-    async fn find_exposed(self: &Arc<Self>, caller: &Caller, name: &str) -> Result<ToolHandle, FindError> {
-        let mut unknown = Vec::new();
-        // First what is known without waiting: live surfaces, then approved ones. Servers none of whose
-        // tools can have the name are not looked at, so that one call does not pay for all of them.
-        for server in self.servers_that_may_show(caller, name) {
-            let known = self.live_now(caller, &server).map(|live| live.surface.load_full());
-            match known.or_else(|| self.approved_surface(&server)) {
-                Some(surface) if surface.exposed(name).is_some() => {
-                    return self.on_live(caller, &server, name, |surface| surface.exposed(name)).await;
-                }
-                Some(_) => {}
-                None => unknown.push(server),
-            }
-        }
-        for server in unknown {
-            match self.on_live(caller, &server, name, |surface| surface.exposed(name)).await {
-                Err(FindError::Unknown(_) | FindError::Open { .. }) => {}
-                found => return found,
-            }
-        }
-        Err(FindError::Unknown(name.to_owned()))
-    }
-
-    /// The tool as its server shows it now: a call is never judged by an old definition.
-    async fn on_live(
-        self: &Arc<Self>,
-        caller: &Caller,
-        server: &Arc<Server>,
-        name: &str,
-        look: impl Fn(&Surface) -> Option<&Arc<Tool>>,
-    ) -> Result<ToolHandle, FindError> {
-        let live = self.live(caller, server).await.map_err(|error| FindError::Open {
-            server: server.name.clone(),
-            name: name.to_owned(),
-            error,
-        })?;
-        let surface = live.surface.load_full();
-        let tool = look(&surface).filter(|tool| offers(server, tool)).map(Arc::clone);
-        match tool {
-            Some(tool) => Ok(ToolHandle { server: Arc::clone(server), live, surface, tool }),
-            None => Err(FindError::Unknown(name.to_owned())),
-        }
-    }
 }
 
-/// Why a tool was not found.
-pub(crate) enum FindError {
-    /// For this caller there is none of this name.
-    Unknown(String),
-    /// Its server could not be reached.
-    Open {
-        /// The server.
-        server: String,
-        /// The name asked for.
-        name: String,
-        /// Why.
-        error: OpenError,
-    },
+/// How a URI that a result of a server names is shown: as listings show it.
+pub(crate) fn shown_uri(surfaces: &[(Arc<Server>, Arc<Surface>)], server: &str, uri: &str) -> Option<String> {
+    let kinds = [DefinitionKind::Resource, DefinitionKind::Template];
+    let lists = |surface: &Surface| kinds.into_iter().any(|kind| surface.item(kind, uri).is_some());
+    let twice = surfaces.iter().filter(|(_, surface)| lists(surface)).take(2).count() == 2;
+    uris::rewritten_where(twice, server, uri)
 }
 
-/// The exact-name filters of the entry: deny wins, and an empty allow list allows all (TRU-010).
-fn offers(server: &Server, tool: &Tool) -> bool {
-    let filter = &server.tools;
-    let named = |list: &[String]| facts::names_tool(list, tool);
-    !named(&filter.deny) && (filter.allow.is_empty() || named(&filter.allow))
+/// The URIs that more than one of these servers lists.
+pub(crate) fn claims_among(surfaces: &[(Arc<Server>, Arc<Surface>)]) -> Claims {
+    if surfaces.len() < 2 {
+        return Claims::default();
+    }
+    Claims::among(surfaces.iter().flat_map(|(server, surface)| {
+        let uris = surface.of(DefinitionKind::Resource).chain(surface.of(DefinitionKind::Template));
+        uris.map(|item| (server.name.as_str(), item.name.as_str()))
+    }))
+}
+
+/// The name of a definition as this caller sees it.
+fn exposed(caller: &Caller, server: &Server, item: &Item, claims: &Claims) -> String {
+    match item.kind {
+        DefinitionKind::Resource | DefinitionKind::Template => {
+            claims.rewritten(&server.name, &item.name).unwrap_or_else(|| item.name.clone())
+        }
+        _ => item.shown_to(caller).to_owned(),
+    }
 }
 
 /// A definition as shown: the adapter's change, then the policies' redactions, then the name.
 fn show(
-    tool: &Tool,
+    item: &Item,
+    kind: ListKind,
+    exposed: &str,
     change: &Change,
     redactions: &[toolgate_plugins::Redaction],
 ) -> Result<Option<Box<RawValue>>, redact::ChangeError> {
@@ -294,20 +267,38 @@ fn show(
         return Ok(None);
     }
     let mut text =
-        redact::changed(tool.definition.text(), change)?.unwrap_or_else(|| tool.definition.text().to_owned());
+        redact::changed(item.definition.text(), change)?.unwrap_or_else(|| item.definition.text().to_owned());
     if !redactions.is_empty() {
         text = redact::redact(&text, redactions)?;
     }
-    let name = serde_json::Value::from(tool.exposed.as_str()).to_string();
-    edit::set(&text, "/name", &name)
+    edit::set(&text, kind.key(), &edit::quote(exposed))
         .and_then(edit::raw)
         .map(Some)
-        .map_err(|error| redact::ChangeError { pointer: "/name".to_owned(), reason: error.to_string() })
+        .map_err(|error| redact::ChangeError { pointer: kind.key().to_owned(), reason: error.to_string() })
+}
+
+/// The view that a tool names (`ui://`) is a resource of its server, and goes by the URI that the
+/// resource is shown by.
+fn with_ui(definition: Box<RawValue>, server: &Server, claims: &Claims) -> Box<RawValue> {
+    if claims.none() {
+        return definition;
+    }
+    let mut text = definition.get().to_owned();
+    for pointer in ["/_meta/ui/resourceUri", "/_meta/ui~1resourceUri"] {
+        let uri = edit::get(definition.get(), pointer).and_then(edit::string);
+        let rewritten = uri.and_then(|uri| claims.rewritten(&server.name, &uri));
+        if let Some(uri) = rewritten
+            && let Ok(edited) = edit::set(&text, pointer, &edit::quote(&uri))
+        {
+            text = edited;
+        }
+    }
+    edit::raw(text).unwrap_or(definition)
 }
 
 /// Cuts a page. The cursor names the last entry that was given, so that a listing that changed in
 /// between is noticed instead of skipping or repeating entries.
-fn page(shown: &[Box<RawValue>], cursor: Option<&str>) -> Result<ToolPage, ErrorObject> {
+fn page(shown: &[Box<RawValue>], cursor: Option<&str>) -> Result<Page, ErrorObject> {
     let start = match cursor {
         None => 0,
         Some(cursor) => resume(shown, cursor).ok_or_else(|| {
@@ -316,13 +307,13 @@ fn page(shown: &[Box<RawValue>], cursor: Option<&str>) -> Result<ToolPage, Error
             )
         })?,
     };
-    let tools: Vec<Box<RawValue>> = shown.iter().skip(start).take(PAGE).cloned().collect();
-    let end = start + tools.len();
-    let next_cursor = match tools.last() {
+    let items: Vec<Box<RawValue>> = shown.iter().skip(start).take(PAGE).cloned().collect();
+    let end = start + items.len();
+    let next_cursor = match items.last() {
         Some(last) if end < shown.len() => Some(format!("{end}.{}", mark(last))),
         _ => None,
     };
-    Ok(ToolPage { tools, next_cursor })
+    Ok(Page { items, next_cursor })
 }
 
 fn resume(shown: &[Box<RawValue>], cursor: &str) -> Option<usize> {

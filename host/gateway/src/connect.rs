@@ -4,12 +4,14 @@
 //! server behind. Nothing is opened without a [`Permit`] from the one decision point.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use tokio::sync::mpsc;
 use toolgate_config::Server;
+use toolgate_signing::DefinitionKind;
 use toolgate_upstream::{ConnectError, Connection, Permit};
+use toolgate_wire::{ListKind, edit};
 
 use crate::Gateway;
 use crate::caller::Caller;
@@ -18,9 +20,11 @@ use crate::links::{Health, Key, Link, Live};
 use crate::pin::{self, Approved};
 use crate::reply::ErrorCode;
 use crate::supervise::follow;
-use crate::surface::Surface;
+use crate::surface::{self, Raw, Surface};
 use crate::{facts, spec};
 
+/// How long the listings of everything but tools may take together with the tools'.
+const OTHER_LISTINGS: Duration = Duration::from_secs(20);
 /// How many events of a connection may wait; they are wake-ups, so a full queue loses nothing.
 const EVENT_QUEUE: usize = 64;
 
@@ -159,9 +163,7 @@ impl Gateway {
         let place = (key, Arc::clone(link));
         tokio::spawn(follow(Arc::downgrade(self), Arc::clone(server), place, Arc::clone(&live), received));
         // Clients were answered from the approved surface; they are told only if this one differs.
-        if before.is_none_or(|before| !before.shows_the_same(&live.surface.load())) {
-            self.tools_changed();
-        }
+        self.tell_changes(before.as_deref(), &live.surface.load());
         Ok(live)
     }
 
@@ -184,7 +186,7 @@ impl Gateway {
         decide::decide(&self.plugins().plugins, &binding, toolgate_plugins::Hook::Connect, &facts)
     }
 
-    /// Lists the tools, compares them with what is approved and pins them where first use may.
+    /// Lists everything, compares it with what is approved and pins it where first use may.
     async fn first_listing(&self, server: &Server, connection: &Connection) -> Result<Surface, String> {
         let approved = self.approved(server);
         let surface = self.listing(server, connection, &approved).await?;
@@ -206,18 +208,47 @@ impl Gateway {
         Ok(surface.compared_with(&approved))
     }
 
+    /// Everything a server shows. A listing of tools that fails is a failure; of another kind, that
+    /// kind is empty and the status says why.
     pub(crate) async fn listing(
         &self,
         server: &Server,
         connection: &Connection,
         approved: &Approved,
     ) -> Result<Surface, String> {
-        let listed = connection.list_tools().await.map_err(|error| error.to_string())?;
-        for warning in &listed.warnings {
-            tracing::warn!(server = %server.name, "{warning}");
+        let [tools, prompts, resources, templates] = ListKind::ALL.map(|kind| connection.list(kind));
+        // A kind that never comes must not keep the tools away.
+        let [prompts, resources, templates] =
+            [prompts, resources, templates].map(|listing| tokio::time::timeout(OTHER_LISTINGS, listing));
+        let (tools, prompts, resources, templates) = tokio::join!(tools, prompts, resources, templates);
+        let mut listed = vec![tools.map_err(|error| error.to_string())?];
+        let mut dropped = Vec::new();
+        let others = ListKind::ALL.into_iter().skip(1).zip([prompts, resources, templates]);
+        for (kind, listing) in others {
+            match listing {
+                Ok(Ok(listing)) => listed.push(listing),
+                Ok(Err(error)) => dropped.push((kind.member().to_owned(), error.to_string())),
+                Err(_) => {
+                    let reason = format!("{} had no answer within {OTHER_LISTINGS:?}", kind.method());
+                    dropped.push((kind.member().to_owned(), reason));
+                }
+            }
+        }
+        let mut definitions: Vec<Raw> = Vec::new();
+        if let Some(text) = connection.instructions().filter(|text| !text.trim().is_empty()) {
+            let text = edit::raw(edit::quote(text)).map_err(|error| error.to_string())?;
+            definitions.push((DefinitionKind::Instructions, text));
+        }
+        for listing in listed {
+            for warning in &listing.warnings {
+                tracing::warn!(server = %server.name, "{warning}");
+            }
+            let kind = surface::definition_kind(listing.kind);
+            definitions.extend(listing.items.into_iter().map(|item| (kind, item)));
+            dropped.extend(listing.dropped);
         }
         let max_name = self.config.serve.max_tool_name;
-        Ok(Surface::build(server, max_name, approved, &listed.tools, listed.dropped))
+        Ok(Surface::build(server, max_name, approved, &definitions, dropped))
     }
 
     fn note_failure(&self, link: &Link, server: &Server, error: String) {

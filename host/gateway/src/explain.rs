@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use toolgate_plugins::{Decision, Document, Facts};
+use toolgate_plugins::{Decision, Document, Facts, Hook};
+use toolgate_signing::DefinitionKind;
 
 use crate::Gateway;
 use crate::caller::Caller;
-use crate::catalog::{FindError, Target};
 use crate::decide::{self, Verdict};
 use crate::facts;
+use crate::find::{FindError, Target};
 use crate::views;
 
 /// What would happen to one call.
@@ -67,35 +68,36 @@ impl Gateway {
         target: &Target,
         arguments: &str,
     ) -> Result<Explanation, String> {
-        let handle = self.find_tool(caller, target).await.map_err(|error| match error {
+        let handle = self.find(caller, DefinitionKind::Tool, target).await.map_err(|error| match error {
             FindError::Unknown(name) => format!(
                 "persona '{}' has no tool {}; see `toolgate mcp tools`",
                 caller.persona,
                 toolgate_base::display::escape(&name)
             ),
+            FindError::Ambiguous { uri, .. } => format!("several servers have {uri}"),
             FindError::Open { error, .. } => error.to_string(),
         })?;
         let about = |document: &str| -> Arc<Facts> {
             let document = Some(Document::new(document));
-            let (surface, tool) = (&handle.surface, &handle.tool);
-            Arc::new(facts::of_tool(self, caller, &handle.server, surface, tool, document))
+            let about = facts::About { action: "call", subject: &handle.subject, document };
+            Arc::new(facts::of_item(self, caller, &handle.server, &handle.surface, &handle.item, about))
         };
         let binding = self.binding(caller, &handle.server.name);
         let facts = about(arguments);
         let in_force = self.plugins();
-        let call = views::judge_call(&in_force.views, &in_force.plugins, &binding, &facts);
-        let listed = about(handle.tool.definition.text());
+        let call = views::judge(&in_force.views, &in_force.plugins, &binding, Hook::Call, &facts);
+        let listed = about(handle.item.definition.text());
         let list = decide::decide_list(&in_force.plugins, &binding, &[listed]);
         Ok(Explanation {
             server: handle.server.name.clone(),
-            tool: handle.tool.name.clone(),
-            exposed: handle.tool.exposed.clone(),
+            tool: handle.item.name.clone(),
+            exposed: handle.item.exposed.clone(),
             persona: caller.persona.clone(),
             label: facts.label.clone(),
             matched_allow: facts.matched_allow.clone(),
             matched_approval: facts.matched_approval.clone(),
-            pin: crate::status::pin_word(handle.tool.pin).to_owned(),
-            definition: handle.tool.digest.to_string(),
+            pin: crate::status::pin_word(handle.item.pin).to_owned(),
+            definition: handle.item.digest.to_string(),
             list: list.first().map_or("deny", |verdict| verdict.ruling.as_str()),
             call: call.ruling.as_str(),
             reason: call.reason.clone(),

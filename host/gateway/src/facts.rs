@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use toolgate_config::{Persona, Server};
-use toolgate_labels::Label;
+use toolgate_labels::{Label, Pattern};
 use toolgate_plugins::{Document, Facts, PinState, SurfaceKind};
+use toolgate_signing::DefinitionKind;
 use toolgate_store::Standing;
 
 use crate::Gateway;
 use crate::caller::Caller;
-use crate::surface::{Surface, Tool};
+use crate::surface::{self, Item, Surface};
 use crate::watch::Decided;
 
 /// Facts about a server as a whole, for the hook connect.
@@ -19,37 +20,40 @@ pub(crate) fn of_server(gateway: &Gateway, caller: &Caller, server: &Server) -> 
     Facts {
         kind: SurfaceKind::Server,
         pin: PinState::Unpinned,
-        ..common(gateway, caller, server, label.as_ref().ok())
+        ..common(gateway, caller, server, label.as_ref().ok(), None)
     }
 }
 
-/// Facts about one tool; `document` is what the hook is about, where it is about something.
-pub(crate) fn of_tool(
+/// Facts about one definition; `subject` is the name or URI at hand and `document` what the hook is
+/// about, where it is about something.
+pub(crate) fn of_item(
     gateway: &Gateway,
     caller: &Caller,
     server: &Server,
     surface: &Surface,
-    tool: &Tool,
-    document: Option<Document>,
+    item: &Item,
+    about: About<'_>,
 ) -> Facts {
-    let label = Label::new("mcp", "call", &format!("{}/{}", server.name, tool.name));
-    let reads_only = tool.read_only_hint == Some(true);
-    let decided = label
-        .as_ref()
-        .ok()
-        .and_then(|label| gateway.watch.current().decided(&caller.persona, label, reads_only));
+    let label = Label::new("mcp", about.action, &format!("{}/{}", server.name, about.subject));
+    // The grant of a whole server is one for all that it offers, not for its tools alone (RES-004,
+    // PRM-003); a grant of one tool is for that tool.
+    let is_tool = item.kind == DefinitionKind::Tool;
+    let whole = if is_tool { None } else { Label::new("mcp", "call", &server.name).ok() };
+    let reads_only = item.read_only_hint == Some(true);
+    let labels: Vec<&Label> = label.as_ref().ok().into_iter().chain(&whole).collect();
+    let decided = gateway.watch.current().decided(&caller.persona, &labels, reads_only);
     let facts = Facts {
-        kind: SurfaceKind::Tool,
-        name: tool.name.clone(),
-        auto_approved: names_tool(&server.trust.auto_approve_tools, tool),
-        digest: Some(tool.digest.to_string()),
-        pin: tool.pin,
+        kind: surface::plugin_kind(item.kind),
+        name: about.subject.to_owned(),
+        auto_approved: names_tool(&server.trust.auto_approve_tools, item),
+        digest: Some(item.digest.to_string()),
+        pin: item.pin,
         surface_pin: surface.surface_pin(),
-        read_only_hint: tool.read_only_hint,
-        destructive_hint: tool.destructive_hint,
-        definition: Some(tool.definition.clone()),
-        document,
-        ..common(gateway, caller, server, label.as_ref().ok())
+        read_only_hint: item.read_only_hint,
+        destructive_hint: item.destructive_hint,
+        definition: Some(item.definition.clone()),
+        document: about.document,
+        ..common(gateway, caller, server, label.as_ref().ok(), whole.as_ref())
     };
     with_decided(facts, decided)
 }
@@ -81,17 +85,47 @@ fn with_decided(mut facts: Facts, decided: Option<Decided>) -> Facts {
     facts
 }
 
-/// Whether a list of the operator's names this tool. Original names and exposed names are both
-/// understood (9a; row TRU-002).
-pub(crate) fn names_tool(list: &[String], tool: &Tool) -> bool {
-    list.iter().any(|name| *name == tool.name || *name == tool.exposed)
+/// What is being done with a definition.
+pub(crate) struct About<'a> {
+    /// The action of the capability label that names it, as `call`.
+    pub(crate) action: &'a str,
+    /// The name or URI at hand.
+    pub(crate) subject: &'a str,
+    /// The arguments, the result, the definition.
+    pub(crate) document: Option<Document>,
 }
 
-fn common(gateway: &Gateway, caller: &Caller, server: &Server, label: Option<&Label>) -> Facts {
+/// The action of the label under which a definition is listed: that of what one would do with it.
+pub(crate) fn list_action(kind: DefinitionKind) -> &'static str {
+    match kind {
+        DefinitionKind::Tool => "call",
+        DefinitionKind::Prompt => "prompt",
+        DefinitionKind::Resource | DefinitionKind::Template => "read",
+        DefinitionKind::Instructions => "connect",
+    }
+}
+
+/// Whether a list of the operator's names this tool; other definitions it never names. Original names
+/// and exposed names are both understood (9a; row TRU-002).
+pub(crate) fn names_tool(list: &[String], item: &Item) -> bool {
+    item.kind == DefinitionKind::Tool && list.iter().any(|name| *name == item.name || *name == item.exposed)
+}
+
+fn common(
+    gateway: &Gateway,
+    caller: &Caller,
+    server: &Server,
+    label: Option<&Label>,
+    whole: Option<&Label>,
+) -> Facts {
     let persona = gateway.config.personas.get(&caller.persona);
     let capabilities = persona.and_then(|persona: &Persona| persona.capabilities.as_ref());
+    let covers = |pattern: &Pattern| {
+        let covers = |label: Option<&Label>| label.is_some_and(|label| pattern.covers(label));
+        covers(label) || covers(whole)
+    };
     let covering = |patterns: &[toolgate_labels::Pattern]| {
-        label.and_then(|label| patterns.iter().find(|pattern| pattern.covers(label)).map(ToString::to_string))
+        patterns.iter().find(|pattern| covers(pattern)).map(ToString::to_string)
     };
     Facts {
         persona: caller.persona.clone(),

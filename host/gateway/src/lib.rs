@@ -20,23 +20,30 @@ mod catalog;
 mod client;
 mod connect;
 pub mod decide;
+mod deeds;
 mod explain;
 mod facts;
+mod find;
+mod forward;
 pub mod indexes;
 pub mod install;
+mod instructions;
 mod links;
 pub mod lock;
 mod locked;
 mod notes;
+mod offers;
 mod pin;
 mod rate;
 mod redact;
 pub mod reload;
 mod reply;
+mod rewrite;
 mod spec;
 mod status;
 mod supervise;
 mod surface;
+mod uris;
 mod views;
 mod watch;
 
@@ -50,19 +57,23 @@ use tokio_util::sync::CancellationToken;
 use toolgate_config::{Config, Server};
 use toolgate_plugins::Adapter;
 use toolgate_store::Store;
+use toolgate_wire::ListKind;
 use toolgate_wire::envelope::Era;
 
 pub use call::Call;
 pub use caller::Caller;
-pub use catalog::{PAGE, Target, ToolPage};
+pub use catalog::{PAGE, Page};
 pub use client::{AskError, Asker, Client};
 pub use connect::OpenError;
 pub use explain::{Explanation, PolicyLine};
+pub use find::Target;
 pub use locked::{Locked, Shown};
+pub use offers::Offers;
 pub use pin::{Accepted, Approved, Drift, DriftKind};
 pub use reply::{ErrorCode, ErrorDetails};
-pub use status::{ServerState, ServerStatus, ToolStatus};
-pub use surface::{Surface, Tool};
+pub use status::{ItemStatus, ServerState, ServerStatus};
+pub use surface::{Item, Surface};
+pub use toolgate_store::Deed;
 pub use toolgate_upstream::Progress;
 
 use crate::assemble::Assembled;
@@ -78,8 +89,8 @@ const MODERN: &str = "modern";
 /// Something a client may want to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// What callers see of tools may have changed.
-    Tools,
+    /// What callers see of a listing may have changed; resources and their templates are one.
+    List(ListKind),
 }
 
 /// What a gateway is made of.
@@ -173,21 +184,6 @@ impl Gateway {
         self.changes.subscribe()
     }
 
-    /// Text for the model about the servers of this caller. Servers' own instructions come with the
-    /// policies that judge them; until then only Toolgate speaks.
-    pub fn instructions(&self, caller: &Caller) -> Option<String> {
-        let servers = self.servers_of(caller);
-        if servers.is_empty() {
-            return None;
-        }
-        let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
-        Some(format!(
-            "Tools of these MCP servers, each named <server>__<tool>: {}. A call may answer that a \
-             person has to approve it first; then tell your user how, and repeat the same call.",
-            names.join(", ")
-        ))
-    }
-
     /// Opens no connection any more and gives up those that are being opened, however stuck their
     /// servers are; who waits for one is told so (HT-27). Calls on open connections go on.
     pub fn stop_opening(&self) {
@@ -264,8 +260,29 @@ impl Gateway {
         }
     }
 
-    fn tools_changed(&self) {
+    /// Tells clients which listings show something else than before.
+    fn tell_changes(&self, before: Option<&Surface>, now: &Surface) {
+        let differs =
+            |kind| before.is_none_or(|before| !before.shows_the_same(now, surface::definition_kind(kind)));
+        for kind in [ListKind::Tools, ListKind::Prompts] {
+            if differs(kind) {
+                self.tell(Change::List(kind));
+            }
+        }
+        if differs(ListKind::Resources) || differs(ListKind::Templates) {
+            self.tell(Change::List(ListKind::Resources));
+        }
+    }
+
+    /// Everything may show something else: the pins changed.
+    fn surface_changed(&self) {
+        for kind in [ListKind::Tools, ListKind::Prompts, ListKind::Resources] {
+            self.tell(Change::List(kind));
+        }
+    }
+
+    fn tell(&self, change: Change) {
         // Nobody listening is fine: whoever comes later lists anyway.
-        let _ = self.changes.send(Change::Tools);
+        let _ = self.changes.send(change);
     }
 }

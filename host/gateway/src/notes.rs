@@ -2,34 +2,57 @@
 
 use toolgate_config::Server;
 use toolgate_plugins::{Decision, Document, FaultKind, PinState, Redaction};
-use toolgate_store::{Actor, AuditRow, CallFacts, Event};
+use toolgate_signing::DefinitionKind;
+use toolgate_store::{Actor, AuditRow, CallFacts, Deed, Event};
 use toolgate_upstream::Connection;
-use toolgate_wire::Id;
+use toolgate_wire::{Id, ListKind};
 
 use crate::Gateway;
 use crate::caller::Caller;
-use crate::catalog::ToolHandle;
 use crate::decide::Verdict;
+use crate::find::Handle;
 use crate::pin::Approved;
-use crate::surface::{Surface, Tool};
+use crate::surface::{Item, Surface};
 
-/// Rows about hidden text that one listing leaves at most: a server decides how many tools it shows.
+/// Rows about hidden text that one listing leaves at most: a server decides how much it shows.
 const MOST_HIDDEN: usize = 64;
 
+/// The listings that a connection leaves rows of: event, and the member that counts.
+const LISTED: [(DefinitionKind, Event, &str); 4] = [
+    (DefinitionKind::Tool, Event::McpToolsListed, "tools"),
+    (DefinitionKind::Prompt, Event::McpPromptsListed, "prompts"),
+    (DefinitionKind::Resource, Event::McpResourcesListed, "resources"),
+    (DefinitionKind::Template, Event::McpResourceTemplatesListed, "templates"),
+];
+
 /// The marks of one call.
-pub(crate) fn call_facts(caller: &Caller, handle: &ToolHandle, request_id: &Id) -> CallFacts {
+pub(crate) fn call_facts(
+    caller: &Caller,
+    deed: Deed,
+    handle: &Handle,
+    used: &str,
+    request_id: &Id,
+) -> CallFacts {
     CallFacts {
+        deed,
         actor: actor(caller),
         server: Some(handle.server.name.clone()),
-        tool: Some(handle.tool.name.clone()),
-        exposed: Some(handle.tool.exposed.clone()),
+        tool: Some(handle.subject.clone()),
+        exposed: Some(used.to_owned()),
         request_id: serde_json::to_string(request_id).ok(),
     }
 }
 
 /// The marks of a call whose name led nowhere.
-pub(crate) fn lost_call(caller: &Caller, exposed: &str, server: Option<&str>, request_id: &Id) -> CallFacts {
+pub(crate) fn lost_call(
+    caller: &Caller,
+    deed: Deed,
+    exposed: &str,
+    server: Option<&str>,
+    request_id: &Id,
+) -> CallFacts {
     CallFacts {
+        deed,
         actor: actor(caller),
         server: server.map(str::to_owned),
         tool: None,
@@ -90,10 +113,17 @@ impl Gateway {
         let capabilities = serde_json::from_str(connection.capabilities().get()).unwrap_or_default();
         let version = connection.protocol_version();
         self.store.append_detached(AuditRow::initialized(&server.name, version, capabilities));
-        let (tools, dropped) = (surface.tools.len(), surface.dropped.len());
-        self.store.append_detached(AuditRow::tools_listed(&server.name, tools, dropped));
-        for (tool, reason) in &surface.dropped {
-            tracing::warn!(server = %server.name, %tool, %reason, "this tool is left out");
+        for (kind, event, counted) in LISTED {
+            let count = surface.of(kind).count();
+            // A server that has none of a kind was not asked for it, or has nothing to tell of.
+            if count > 0 || kind == DefinitionKind::Tool {
+                let dropped = if kind == DefinitionKind::Tool { surface.dropped.len() } else { 0 };
+                let row = AuditRow::listed(event, &server.name, counted, count, dropped);
+                self.store.append_detached(row);
+            }
+        }
+        for (item, reason) in &surface.dropped {
+            tracing::warn!(server = %server.name, %item, %reason, "this definition is left out");
         }
         self.note_mismatches(server, surface);
         self.note_hidden_text(server, surface, None);
@@ -102,25 +132,31 @@ impl Gateway {
 
     pub(crate) fn note_pinned(&self, server: &Server, surface: &Surface) {
         if let Some(digest) = &surface.digest {
-            self.store.append_detached(AuditRow::pinned(&server.name, digest, surface.tools.len()));
+            self.store.append_detached(AuditRow::pinned(&server.name, digest, surface.items().len()));
         }
     }
 
-    pub(crate) fn note_list_changed(&self, server: &Server) {
-        self.store.append_detached(AuditRow::about_server(Event::McpToolListChanged, &server.name));
+    pub(crate) fn note_list_changed(&self, server: &Server, kind: ListKind) {
+        let event = match kind {
+            ListKind::Tools => Event::McpToolListChanged,
+            ListKind::Prompts => Event::McpPromptListChanged,
+            ListKind::Resources | ListKind::Templates => Event::McpResourceListChanged,
+        };
+        self.store.append_detached(AuditRow::about_server(event, &server.name));
     }
 
     /// One row for each definition with hidden text that was not on the surface before (SE-01). It is
     /// written whatever the policies make of the text, at most [`MOST_HIDDEN`] for one listing.
     pub(crate) fn note_hidden_text(&self, server: &Server, surface: &Surface, before: Option<&Surface>) {
-        let known = |tool: &Tool| {
-            before.and_then(|before| before.tool(&tool.name)).is_some_and(|was| was.digest == tool.digest)
+        let known = |item: &Item| {
+            let was = before.and_then(|before| before.item(item.kind, &item.name));
+            was.is_some_and(|was| was.digest == item.digest)
         };
-        let new = surface.tools.iter().filter(|tool| !known(tool));
-        let found = new.filter_map(|tool| Some((tool, findings(&tool.definition)?)));
-        for (tool, findings) in found.take(MOST_HIDDEN) {
-            let row = AuditRow::hidden_text_listed(&server.name, &tool.name, &tool.digest, findings);
-            self.store.append_detached(row);
+        let new = surface.items().iter().filter(|item| !known(item));
+        let found = new.filter_map(|item| Some((item, findings(&item.definition)?)));
+        for (item, findings) in found.take(MOST_HIDDEN) {
+            let row = AuditRow::hidden_text_listed(&server.name, &item.name, &item.digest, findings);
+            self.store.append_detached(row.with("kind", item.kind.as_str()));
         }
     }
 
@@ -141,11 +177,12 @@ impl Gateway {
             return;
         }
         let blocked: Vec<&str> = surface
-            .tools
+            .items()
             .iter()
             .filter(|tool| matches!(tool.pin, PinState::Differs | PinState::Unknown))
             .map(|tool| {
-                let row = AuditRow::pin_mismatch(&server.name, &tool.name, None, Some(&tool.digest));
+                let row = AuditRow::pin_mismatch(&server.name, &tool.name, None, Some(&tool.digest))
+                    .with("kind", tool.kind.as_str());
                 self.store.append_detached(row);
                 tool.name.as_str()
             })

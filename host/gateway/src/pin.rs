@@ -9,16 +9,13 @@ use std::sync::Arc;
 use serde::Serialize;
 use toolgate_config::{FirstUse, Server};
 use toolgate_plugins::PinState;
-use toolgate_signing::Digest;
+use toolgate_signing::{DefinitionKind, Digest};
 use toolgate_store::{PinnedDefinition, Store, StoreError};
 
 use crate::Gateway;
 use crate::caller::Caller;
 use crate::links::Live;
-use crate::surface::Surface;
-
-/// The kind of a tool's definition in the pin store.
-const TOOL: &str = "tool";
+use crate::surface::{Item, Surface};
 
 /// What is approved of one server.
 #[derive(Debug, Clone)]
@@ -35,18 +32,19 @@ pub enum Approved {
     Unreadable(String),
 }
 
-/// The approved tools of a server, in the server's own order.
+/// The approved definitions of a server, in the server's own order.
 #[derive(Debug, Clone, Default)]
 pub struct Definitions {
     in_order: Vec<PinnedDefinition>,
-    by_name: HashMap<String, usize>,
+    by_name: HashMap<String, HashMap<String, usize>>,
 }
 
 impl Definitions {
-    fn of_tools(definitions: Vec<PinnedDefinition>) -> Self {
-        let in_order: Vec<PinnedDefinition> =
-            definitions.into_iter().filter(|definition| definition.kind == TOOL).collect();
-        let by_name = in_order.iter().enumerate().map(|(index, tool)| (tool.name.clone(), index)).collect();
+    fn new(in_order: Vec<PinnedDefinition>) -> Self {
+        let mut by_name: HashMap<String, HashMap<String, usize>> = HashMap::new();
+        for (index, pinned) in in_order.iter().enumerate() {
+            by_name.entry(pinned.kind.clone()).or_default().insert(pinned.name.clone(), index);
+        }
         Self { in_order, by_name }
     }
 
@@ -55,22 +53,22 @@ impl Definitions {
         self.in_order.iter()
     }
 
-    /// The approved definition of a tool.
-    pub fn get(&self, name: &str) -> Option<&PinnedDefinition> {
-        self.by_name.get(name).and_then(|index| self.in_order.get(*index))
+    /// The approved definition of that kind and original name.
+    pub fn get(&self, kind: DefinitionKind, name: &str) -> Option<&PinnedDefinition> {
+        self.by_name.get(kind.as_str())?.get(name).and_then(|index| self.in_order.get(*index))
     }
 }
 
 impl Approved {
     /// These definitions, from wherever they were approved.
     pub(crate) fn definitions(definitions: Vec<PinnedDefinition>) -> Self {
-        Self::Definitions(Definitions::of_tools(definitions))
+        Self::Definitions(Definitions::new(definitions))
     }
 
     /// Reads what is approved of a server.
     pub(crate) fn of(store: &Store, server: &Server, first_use: FirstUse) -> Self {
         match store.pins_of(&server.identity()) {
-            Ok(Some(pins)) => Self::Definitions(Definitions::of_tools(pins.definitions)),
+            Ok(Some(pins)) => Self::Definitions(Definitions::new(pins.definitions)),
             // No pins under this identity: a first use only if the name was never pinned either.
             Ok(None) => match store.known_servers() {
                 Ok(known) if known.iter().any(|known| known.server == server.name) => Self::OtherIdentity,
@@ -83,12 +81,12 @@ impl Approved {
     }
 
     /// How a definition compares with what is approved.
-    pub(crate) fn state_of(&self, name: &str, digest: &Digest) -> PinState {
+    pub(crate) fn state_of(&self, kind: DefinitionKind, name: &str, digest: &Digest) -> PinState {
         match self {
             Self::Nothing => PinState::Unpinned,
             Self::Unreviewed | Self::OtherIdentity => PinState::Unknown,
             Self::Unreadable(_) => PinState::Unreadable,
-            Self::Definitions(pinned) => match pinned.get(name) {
+            Self::Definitions(pinned) => match pinned.get(kind, name) {
                 Some(pin) if pin.digest == *digest => PinState::Matches,
                 Some(_) => PinState::Differs,
                 None => PinState::Unknown,
@@ -115,13 +113,13 @@ pub(crate) fn accept(
 /// The definitions of a surface as they are pinned.
 pub(crate) fn pinned(surface: &Surface) -> Vec<PinnedDefinition> {
     surface
-        .tools
+        .items()
         .iter()
-        .map(|tool| PinnedDefinition {
-            kind: TOOL.to_owned(),
-            name: tool.name.clone(),
-            digest: tool.digest,
-            definition_json: tool.definition.text().to_owned(),
+        .map(|item| PinnedDefinition {
+            kind: item.kind.as_str().to_owned(),
+            name: item.name.clone(),
+            digest: item.digest,
+            definition_json: item.definition.text().to_owned(),
         })
         .collect()
 }
@@ -141,7 +139,9 @@ pub enum DriftKind {
 /// One difference between what is approved and what the server shows.
 #[derive(Debug, Clone, Serialize)]
 pub struct Drift {
-    /// The tool.
+    /// `tool`, `prompt`, `resource`, `template` or `instructions`.
+    pub what: String,
+    /// Its original name.
     pub tool: String,
     /// What became of it.
     pub kind: DriftKind,
@@ -200,8 +200,8 @@ impl Gateway {
         self.note_pinned(&server, &surface);
         let approved = self.approved(&server);
         live.surface.store(Arc::new(surface.compared_with(&approved)));
-        self.tools_changed();
-        Ok(Accepted { definitions: surface.tools.len(), surface: digest, drift })
+        self.surface_changed();
+        Ok(Accepted { definitions: surface.items().len(), surface: digest, drift })
     }
 
     /// Makes what a server shows now its approved surface if nothing of it was ever approved.
@@ -228,35 +228,42 @@ impl Gateway {
 }
 
 fn drifts(approved: &Definitions, surface: &Surface) -> Vec<Drift> {
-    let mut found = Vec::new();
-    for tool in &surface.tools {
-        let pinned = approved.get(&tool.name);
-        let kind = match pinned {
-            Some(pinned) if pinned.digest == tool.digest => continue,
-            Some(_) => DriftKind::Changed,
-            None => DriftKind::Added,
-        };
-        found.push(Drift {
-            tool: tool.name.clone(),
-            kind,
-            approved: pinned.map(|pinned| pinned.digest.to_string()),
-            current: Some(tool.digest.to_string()),
-            diff: unified(
-                pinned.map_or("", |pinned| pinned.definition_json.as_str()),
-                tool.definition.text(),
-            ),
-        });
-    }
-    let gone = approved.iter().filter(|pinned| surface.tool(&pinned.name).is_none());
+    let mut found: Vec<Drift> = surface
+        .items()
+        .iter()
+        .filter_map(|item| drift_of(approved.get(item.kind, &item.name), item))
+        .collect();
+    let still_there = |pinned: &PinnedDefinition| {
+        let kind = pinned.kind.parse::<DefinitionKind>();
+        kind.is_ok_and(|kind| surface.item(kind, &pinned.name).is_some())
+    };
+    let gone = approved.iter().filter(|pinned| !still_there(pinned));
     found.extend(gone.map(|pinned| Drift {
+        what: pinned.kind.clone(),
         tool: pinned.name.clone(),
         kind: DriftKind::Removed,
         approved: Some(pinned.digest.to_string()),
         current: None,
         diff: unified(&pinned.definition_json, ""),
     }));
-    found.sort_by(|left, right| left.tool.cmp(&right.tool));
+    found.sort_by(|left, right| (&left.tool, &left.what).cmp(&(&right.tool, &right.what)));
     found
+}
+
+fn drift_of(pinned: Option<&PinnedDefinition>, item: &Item) -> Option<Drift> {
+    let kind = match pinned {
+        Some(pinned) if pinned.digest == item.digest => return None,
+        Some(_) => DriftKind::Changed,
+        None => DriftKind::Added,
+    };
+    Some(Drift {
+        what: item.kind.as_str().to_owned(),
+        tool: item.name.clone(),
+        kind,
+        approved: pinned.map(|pinned| pinned.digest.to_string()),
+        current: Some(item.digest.to_string()),
+        diff: unified(pinned.map_or("", |pinned| pinned.definition_json.as_str()), item.definition.text()),
+    })
 }
 
 /// A unified diff of two definitions as indented JSON; an empty one is none.

@@ -109,7 +109,7 @@ impl Gateway {
         if before != after || !retried.is_empty() {
             self.store.append_detached(AuditRow::plugins_changed(&before, &after, retried));
             tracing::warn!("the plugins in force changed");
-            self.tools_changed();
+            self.surface_changed();
         }
     }
 }

@@ -2,10 +2,12 @@
 //!
 //! On `tools/call` a denial, an open ask, a passed deadline or a failed upstream is a *result* with
 //! `isError: true`, a text that a model can act on, and `_meta["toolgate/error"]` with a stable code.
-//! Everything else is a JSON-RPC error with a code outside the reserved ranges.
+//! Everything else is a JSON-RPC error with a code outside the reserved ranges, and the same code and
+//! details under `toolgate/error` in its data.
 
 use serde_json::json;
 use serde_json::value::RawValue;
+use toolgate_store::Deed;
 use toolgate_wire::{ErrorObject, Outcome, codes};
 
 /// Why a call did not reach its server, or did not come back. The text form is part of the interface.
@@ -64,6 +66,22 @@ impl ErrorCode {
             Self::Internal => "internal",
         }
     }
+
+    /// The code of a JSON-RPC error that says the same.
+    fn number(self) -> i64 {
+        match self {
+            Self::Denied | Self::ResultDenied | Self::Unanswered => codes::DENIED,
+            Self::Asked | Self::TooManyAsks => codes::ASK_PENDING,
+            Self::ServerUnavailable | Self::MayHaveRun | Self::RateLimited => codes::UPSTREAM_UNAVAILABLE,
+            Self::Authentication => codes::AUTHENTICATION_NEEDED,
+            Self::TimedOut => codes::TIMED_OUT,
+            Self::Adapter => codes::PLUGIN_FAULT,
+            Self::BadServer => codes::UPSTREAM_INVALID,
+            Self::Audit => codes::AUDIT_UNAVAILABLE,
+            Self::Cancelled => codes::CANCELLED,
+            Self::Internal => codes::INTERNAL_ERROR,
+        }
+    }
 }
 
 /// Details of a refusal for programs, beside the text for models.
@@ -79,6 +97,19 @@ pub struct ErrorDetails {
 
 /// A refusal of `tools/call` as a tool result.
 pub(crate) fn refusal(code: ErrorCode, text: &str, details: &ErrorDetails) -> Outcome {
+    let body = json!({
+        "content": [{ "type": "text", "text": text }],
+        "isError": true,
+        "_meta": { "toolgate/error": meta(code, details) },
+    });
+    match RawValue::from_string(body.to_string()) {
+        Ok(raw) => Outcome::Result(raw),
+        Err(_) => Outcome::Error(ErrorObject::new(codes::INTERNAL_ERROR, text)),
+    }
+}
+
+/// Code and details for programs.
+fn meta(code: ErrorCode, details: &ErrorDetails) -> serde_json::Value {
     let mut meta = json!({ "code": code.as_str() });
     if let Some(object) = meta.as_object_mut() {
         let members = [("server", &details.server), ("ask", &details.ask), ("by", &details.by)];
@@ -88,24 +119,39 @@ pub(crate) fn refusal(code: ErrorCode, text: &str, details: &ErrorDetails) -> Ou
             }
         }
     }
-    let body = json!({
-        "content": [{ "type": "text", "text": text }],
-        "isError": true,
-        "_meta": { "toolgate/error": meta },
-    });
-    match RawValue::from_string(body.to_string()) {
-        Ok(raw) => Outcome::Result(raw),
-        Err(_) => Outcome::Error(ErrorObject::new(codes::INTERNAL_ERROR, text)),
-    }
+    meta
 }
 
-/// The error for a tool that this caller does not have, whether or not somebody else does (SCP-002).
-pub(crate) fn unknown_tool(name: &str) -> ErrorObject {
+/// A refusal in the form of its method: of a call a result, of everything else an error with a code of
+/// Toolgate's own and the details in its data.
+pub(crate) fn refuse(deed: Deed, code: ErrorCode, text: &str, details: &ErrorDetails) -> Outcome {
+    if deed == Deed::Call {
+        return refusal(code, text, details);
+    }
+    let mut error = ErrorObject::new(code.number(), text);
+    let data = json!({ "toolgate/error": meta(code, details) });
+    error.data = RawValue::from_string(data.to_string()).ok();
+    Outcome::Error(error)
+}
+
+/// The error for a name that this caller does not have, whether or not somebody else does (SCP-002).
+pub(crate) fn unknown(deed: Deed, name: &str) -> ErrorObject {
     let shown = toolgate_base::display::escape(name);
+    let (what, list) = match deed {
+        Deed::Call => ("tool", "tools/list"),
+        Deed::Prompt => ("prompt", "prompts/list"),
+        Deed::Read | Deed::Subscribe => ("resource", "resources/list"),
+        Deed::Complete => ("prompt or resource template", "prompts/list or resources/templates/list"),
+    };
     ErrorObject::new(
         codes::INVALID_PARAMS,
-        format!("unknown tool: {shown}. Ask for tools/list and use a name from it."),
+        format!("unknown {what}: {shown}. Ask for {list} and use a name from it."),
     )
+}
+
+/// The error for a method that the server behind does not have.
+pub(crate) fn not_offered(text: &str) -> ErrorObject {
+    ErrorObject::new(codes::METHOD_NOT_FOUND, text)
 }
 
 /// The error for parameters that are not what the method takes.

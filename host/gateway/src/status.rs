@@ -6,12 +6,14 @@ use std::time::Instant;
 use serde::Serialize;
 use toolgate_config::Server;
 use toolgate_plugins::PinState;
+use toolgate_signing::DefinitionKind;
 use toolgate_wire::envelope::Era;
 
 use crate::Gateway;
 use crate::caller::Caller;
 use crate::links::{Key, Live, Standing};
 use crate::pin::Approved;
+use crate::surface::Item;
 
 /// `connected`, `starting`, `disabled` or `failed` (acceptance C29).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -46,17 +48,27 @@ pub struct ServerStatus {
     pub pinned: String,
     /// Digest of the tool surface, for `trust.pinned_tool_hash`.
     pub surface: Option<String>,
+    /// What it can do by its own word: the names of its capabilities.
+    pub capabilities: Vec<String>,
     /// Its tools.
-    pub tools: Vec<ToolStatus>,
+    pub tools: Vec<ItemStatus>,
+    /// Its prompts.
+    pub prompts: Vec<ItemStatus>,
+    /// Its resources, by URI.
+    pub resources: Vec<ItemStatus>,
+    /// Its resource templates.
+    pub templates: Vec<ItemStatus>,
+    /// Its instructions, where it gives any.
+    pub instructions: Option<ItemStatus>,
     /// Definitions that were left out, with the reason.
     pub dropped: Vec<(String, String)>,
     /// The last lines of its standard error, for stdio servers.
     pub stderr: Option<String>,
 }
 
-/// One tool as the operator sees it.
+/// One definition as the operator sees it.
 #[derive(Debug, Serialize)]
-pub struct ToolStatus {
+pub struct ItemStatus {
     /// The server's own name.
     pub name: String,
     /// The name a client sees.
@@ -123,6 +135,10 @@ impl Gateway {
             (None, _) => ServerState::Starting,
         };
         let surface = live.as_ref().map(|live| live.surface.load_full());
+        let of = |kind| {
+            let items = surface.iter().flat_map(|surface| surface.of(kind));
+            items.map(|item| item_status(item)).collect::<Vec<_>>()
+        };
         ServerStatus {
             name: server.name.clone(),
             state,
@@ -137,9 +153,12 @@ impl Gateway {
             },
             pinned: pinned_word(&self.approved(server)),
             surface: surface.as_ref().and_then(|surface| surface.digest).map(|digest| digest.to_string()),
-            tools: surface.as_ref().map_or_else(Vec::new, |surface| {
-                surface.tools.iter().map(|tool| tool_status(tool)).collect()
-            }),
+            capabilities: live.as_deref().map(capabilities_of).unwrap_or_default(),
+            tools: of(DefinitionKind::Tool),
+            prompts: of(DefinitionKind::Prompt),
+            resources: of(DefinitionKind::Resource),
+            templates: of(DefinitionKind::Template),
+            instructions: of(DefinitionKind::Instructions).pop(),
             dropped: surface.as_ref().map_or_else(Vec::new, |surface| surface.dropped.clone()),
             stderr: live.as_deref().and_then(stderr_of).map(|tail| server.without_secrets(&tail)),
         }
@@ -150,13 +169,20 @@ fn stderr_of(live: &Live) -> Option<String> {
     Some(live.connection.stderr_tail()).filter(|tail| !tail.is_empty())
 }
 
-fn tool_status(tool: &crate::surface::Tool) -> ToolStatus {
-    let description = toolgate_wire::edit::get(tool.definition.text(), "/description");
-    ToolStatus {
-        name: tool.name.clone(),
-        exposed: tool.exposed.clone(),
-        pin: pin_word(tool.pin),
-        digest: tool.digest.to_string(),
+fn capabilities_of(live: &Live) -> Vec<String> {
+    let members = toolgate_wire::edit::members(live.connection.capabilities().get());
+    let declared =
+        members.unwrap_or_default().into_iter().filter(|(_, value)| !matches!(*value, "null" | "false"));
+    declared.map(|(name, _)| name).collect()
+}
+
+fn item_status(item: &Item) -> ItemStatus {
+    let description = toolgate_wire::edit::get(item.definition.text(), "/description");
+    ItemStatus {
+        name: item.name.clone(),
+        exposed: item.exposed.clone(),
+        pin: pin_word(item.pin),
+        digest: item.digest.to_string(),
         description: description.and_then(toolgate_wire::edit::string),
     }
 }

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 use toolgate_config::Server;
+use toolgate_signing::DefinitionKind;
 use toolgate_upstream::{Event, State};
+use toolgate_wire::ListKind;
 
 use crate::Gateway;
 use crate::links::{Key, Link, Live};
@@ -28,17 +30,21 @@ impl Gateway {
         }
     }
 
-    /// Lists again and shows what changed.
-    async fn relist(&self, server: &Server, live: &Live) {
-        self.note_list_changed(server);
+    /// Takes what a server shows now in place of what it showed before, and tells clients.
+    async fn relist(&self, server: &Server, live: &Live, kind: ListKind) {
+        self.note_list_changed(server, kind);
         let approved = self.approved(server);
         match self.listing(server, &live.connection, &approved).await {
-            Ok(surface) if surface.shows_the_same(&live.surface.load()) => {}
             Ok(surface) => {
+                let before = live.surface.load_full();
+                if DefinitionKind::ALL.into_iter().all(|kind| surface.shows_the_same(&before, kind)) {
+                    return;
+                }
                 self.note_mismatches(server, &surface);
-                self.note_hidden_text(server, &surface, Some(&live.surface.load()));
-                live.surface.store(Arc::new(surface));
-                self.tools_changed();
+                self.note_hidden_text(server, &surface, Some(&before));
+                let surface = Arc::new(surface);
+                live.surface.store(Arc::clone(&surface));
+                self.tell_changes(Some(&before), &surface);
             }
             // A connection that ended, perhaps at our own wish, says so itself.
             Err(_) if live.connection.state() != State::Connected => {}
@@ -78,10 +84,10 @@ pub(crate) async fn follow(
         };
         let Some(gateway) = gateway.upgrade() else { return };
         match event {
-            Event::ToolsChanged => {
+            Event::ListChanged(kind) => {
                 tokio::time::sleep(RELIST_PAUSE.saturating_sub(listed.elapsed())).await;
                 listed = Instant::now();
-                gateway.relist(&server, &live).await;
+                gateway.relist(&server, &live, kind).await;
             }
             Event::Closed { reason } => {
                 tracing::info!(server = %server.name, %reason, "connection ended");

@@ -1,4 +1,5 @@
-//! What may not be seen may not be called: the verdict of the list hook, asked again before a call.
+//! What may not be seen may not be used: the verdict of the list hook, asked again before a call, a
+//! read or a prompt.
 //!
 //! A policy that hides a definition, for what its text holds, has said no to the tool; a client that
 //! knows or guesses the name must not get further than one that looks. The views are remembered with
@@ -64,15 +65,16 @@ impl Views {
     }
 }
 
-/// The verdict about a call: that of the call hook, and where it lets the call pass or asks about it,
-/// that of the list hook about the definition.
-pub(crate) fn judge_call(
+/// The verdict about a call, a read, a prompt, a completion or a subscription: that of its own hook,
+/// and where that one lets it pass or asks about it, that of the list hook about the definition.
+pub(crate) fn judge(
     views: &Views,
     plugins: &PluginSet,
     binding: &Binding,
+    hook: Hook,
     facts: &Arc<Facts>,
 ) -> Verdict {
-    let verdict = decide::decide(plugins, binding, Hook::Call, facts);
+    let verdict = decide::decide(plugins, binding, hook, facts);
     if verdict.ruling == Ruling::Deny {
         return verdict;
     }

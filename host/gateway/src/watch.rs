@@ -153,10 +153,13 @@ impl Current {
         &self.plugins
     }
 
-    /// What was decided about this label of a persona. Deny over ask over allow, as everywhere.
-    pub(crate) fn decided(&self, persona: &str, label: &Label, reads_only: bool) -> Option<Decided> {
+    /// What was decided about something of a persona that goes by any of these labels. Deny over ask
+    /// over allow, as everywhere.
+    pub(crate) fn decided(&self, persona: &str, labels: &[&Label], reads_only: bool) -> Option<Decided> {
         let covering = self.standing.iter().filter(|(decision, pattern)| {
-            decision.persona == persona && (reads_only || !decision.read_only) && pattern.covers(label)
+            decision.persona == persona
+                && (reads_only || !decision.read_only)
+                && labels.iter().any(|label| pattern.covers(label))
         });
         let rank = |decision: Standing| match decision {
             Standing::Deny => 2,
@@ -181,7 +184,7 @@ pub(crate) async fn follow(gateway: Weak<Gateway>) {
                 // The first look may have missed a change that came before it.
                 seen = Some(version);
                 if gateway.watch.reload(&gateway.store) {
-                    gateway.tools_changed();
+                    gateway.surface_changed();
                 }
             }
             Err(error) => {

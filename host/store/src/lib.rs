@@ -26,6 +26,7 @@ mod sys;
 #[cfg(test)]
 mod testing;
 
+pub use audit::deed::Deed;
 pub use audit::event::Event;
 pub use audit::filter::{Filter, MAX_ROWS, SelectOutcome};
 pub use audit::reader::AuditReader;

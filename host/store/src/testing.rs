@@ -107,6 +107,7 @@ pub(crate) fn digest(text: &str) -> Digest {
 pub(crate) fn call() -> CallFacts {
     let some = |text: &str| Some(text.to_owned());
     CallFacts {
+        deed: crate::Deed::Call,
         actor: Actor {
             run_id: some("run-7"),
             thread_id: some("thread-3"),

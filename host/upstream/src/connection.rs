@@ -10,9 +10,9 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use toolgate_wire::Outcome;
 use toolgate_wire::edit;
 use toolgate_wire::envelope::{Era, ModernMeta};
+use toolgate_wire::{ListKind, Outcome};
 
 use crate::ask::{Ask, Failure, ask};
 use crate::error::{ConnectError, RequestError};
@@ -20,10 +20,10 @@ use crate::events::Event;
 use crate::handshake::{Greeted, Hello, greet, modern_meta};
 use crate::hub::Hub;
 use crate::link::Link;
+use crate::listing::Listing;
 use crate::pending::Progress;
 use crate::spec::{Permit, ServerSpec, Timeouts};
-use crate::tools::ToolListing;
-use crate::{listen, tools};
+use crate::{listen, listing};
 
 /// A cheap handle; the connection ends with the last clone.
 #[derive(Clone, Debug)]
@@ -152,11 +152,16 @@ impl Connection {
         outcome.map_err(|failure| failure.error)
     }
 
-    /// All tools of the server over all pages, each as the server wrote it. A definition that
+    /// Everything of one kind over all pages, each definition as the server wrote it. One that
     /// cannot be used is dropped alone and named with its reason (PR-18); a server that does not
-    /// declare tools is not asked and has none (PR-22).
-    pub async fn list_tools(&self) -> Result<ToolListing, RequestError> {
-        tools::list(&self.core).await
+    /// declare the capability is not asked and has none (PR-22).
+    pub async fn list(&self, kind: ListKind) -> Result<Listing, RequestError> {
+        listing::list(&self.core, kind).await
+    }
+
+    /// Whether the server declared a capability, by its JSON pointer, as `/resources/subscribe`.
+    pub fn declares(&self, pointer: &str) -> bool {
+        self.core.declares(pointer)
     }
 
     /// Whether it can be used.

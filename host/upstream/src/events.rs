@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{Notify, mpsc};
-use toolgate_wire::Notification;
+use toolgate_wire::{ListKind, Notification};
 
 /// Notifications that wait at most; more are dropped, counted and logged.
 const MAX_WAITING: usize = 256;
@@ -18,12 +18,9 @@ const MAX_WAITING: usize = 256;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// The server's tools may have changed; said once for any number of notifications.
-    ToolsChanged,
-    /// The same for prompts.
-    PromptsChanged,
-    /// The same for resources and their templates.
-    ResourcesChanged,
+    /// What the server lists of a kind may have changed; said once for any number of notifications.
+    /// Resources and their templates are one: `Resources`.
+    ListChanged(ListKind),
     /// Any other notification that belongs to no request, as it came.
     Notification(Notification),
     /// The connection is over. Nothing follows.
@@ -107,9 +104,9 @@ async fn carry(server: String, queue: Arc<EventQueue>, out: mpsc::Sender<Event>)
             tracing::warn!(server, dropped = taken.dropped, "notifications dropped: the queue was full");
         }
         let flags = [
-            (taken.tools, Event::ToolsChanged),
-            (taken.prompts, Event::PromptsChanged),
-            (taken.resources, Event::ResourcesChanged),
+            (taken.tools, Event::ListChanged(ListKind::Tools)),
+            (taken.prompts, Event::ListChanged(ListKind::Prompts)),
+            (taken.resources, Event::ListChanged(ListKind::Resources)),
         ];
         let closed = taken.closed.map(|reason| Event::Closed { reason });
         let ended = closed.is_some();

@@ -20,6 +20,7 @@ mod id;
 mod json;
 mod limits;
 pub mod line;
+mod lists;
 mod message;
 pub mod sse;
 #[cfg(test)]
@@ -27,5 +28,6 @@ mod testing;
 
 pub use id::Id;
 pub use limits::Limits;
+pub use lists::ListKind;
 pub use message::{ErrorObject, Message, Notification, Outcome, ParseError, Request, Response};
 pub use serde_json::value::RawValue;

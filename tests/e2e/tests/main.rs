@@ -24,6 +24,7 @@ mod policies;
 mod registry;
 mod servers;
 mod stopping;
+mod surface;
 mod vectors;
 
 /// The binary under test.

@@ -1,6 +1,8 @@
-//! `toolgate mcp …`: servers and their tools.
+//! `toolgate mcp …`: servers and what they offer.
 
 use clap::{Args, Subcommand};
+
+use super::surface;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Mcp {
@@ -13,7 +15,17 @@ pub(crate) enum Mcp {
     /// Connect to every server and show its state.
     Status(McpStatus),
     /// List the tools a persona sees.
-    Tools(McpTools),
+    Tools(surface::McpListed),
+    /// List the resources a persona sees, or the templates that make their URIs.
+    Resources(surface::McpResources),
+    /// Read a resource: `read SERVER URI`.
+    Read(surface::McpRead),
+    /// List the prompts a persona sees.
+    Prompts(surface::McpListed),
+    /// Render a prompt: `prompt SERVER.PROMPT --json '{"a":"b"}'`.
+    Prompt(surface::McpPrompt),
+    /// Complete an argument of a prompt or of a resource template.
+    Complete(surface::McpComplete),
     /// Call a tool: `call SERVER.TOOL --json '{"a":1}'`.
     Call(McpCall),
     /// Remove a server that `mcp add` added.
@@ -100,18 +112,6 @@ pub(crate) struct McpStatus {
     #[arg(long, value_name = "PERSONA", default_value = "default")]
     pub(crate) persona: String,
     /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct McpTools {
-    /// Only this server's.
-    pub(crate) server: Option<String>,
-    /// As whom.
-    #[arg(long, value_name = "PERSONA", default_value = "default")]
-    pub(crate) persona: String,
-    /// Print the definitions as JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }

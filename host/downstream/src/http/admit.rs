@@ -26,6 +26,8 @@ pub(super) struct Admitted {
     pub(super) credential: Credential,
     /// The one server this endpoint shows.
     pub(super) server_only: Option<String>,
+    /// Whether it is shown under its own names.
+    pub(super) plain_names: bool,
     /// What the headers claim; they agree with the credential.
     pub(super) claims: Claims,
     /// The token, to ask again while a stream is open.
@@ -44,6 +46,7 @@ impl Admitted {
             thread_id: claims.thread_id,
             era,
             server_only: self.server_only.clone(),
+            plain_names: self.plain_names,
         }
     }
 
@@ -112,7 +115,18 @@ pub(super) async fn admit(shared: &Shared, target: Target, parts: &Parts) -> Che
         .and_then(|claims| claims.agree(&credential.persona, &credential.lane).map(|()| claims))
         .map_err(|error| answer::error(StatusCode::FORBIDDEN, None, error))
         .map_err(Box::new)?;
-    Ok(Admitted { credential, server_only: target.server, claims, token })
+    let alone = shared.options.server_only.as_ref();
+    if let (Some(alone), Some(named)) = (alone, &target.server)
+        && alone != named
+    {
+        return Err(answer::refuse(
+            StatusCode::NOT_FOUND,
+            "this process serves one server, and not this one",
+        )
+        .into());
+    }
+    let server_only = alone.cloned().or(target.server);
+    Ok(Admitted { credential, server_only, plain_names: alone.is_some(), claims, token })
 }
 
 fn token_of(parts: &Parts) -> Checked<Secret> {

@@ -150,10 +150,12 @@ async fn initialize(shared: &Arc<Shared>, admitted: &Admitted, accepts: Accepts,
     };
     let outcome = match caller(&session, admitted, params) {
         Err(error) => Outcome::Error(error),
-        Ok(caller) => match legacy::initialize_result(version, shared.backend.instructions(&caller).await) {
-            Ok(result) => Outcome::Result(result),
-            Err(error) => Outcome::Error(error),
-        },
+        Ok(caller) => {
+            let offers = shared.backend.offers(&caller).await;
+            let instructions = shared.backend.instructions(&caller).await;
+            legacy::initialize_result(version, offers, instructions)
+                .map_or_else(Outcome::Error, Outcome::Result)
+        }
     };
     let mut reply = immediate(&request.id, outcome, accepts);
     match HeaderValue::from_str(&session.id) {
@@ -179,16 +181,17 @@ async fn announce(
 ) {
     let replaced = session.open_stream();
     loop {
-        tokio::select! {
+        let kinds = tokio::select! {
             () = shared.options.shutdown.cancelled() => break,
             () = replaced.cancelled() => break,
             () = items.closed() => break,
             () = admitted.revoked(&shared) => break,
-            more = changes.next() => if !more { break },
-        }
-        let message = reply::notification("notifications/tools/list_changed", None);
-        if items.send(Item::Message(message)).await.is_err() {
-            break;
+            kinds = changes.next() => kinds,
+        };
+        let Some(kinds) = kinds else { break };
+        for kind in kinds {
+            // A stream that is gone is noticed above.
+            let _ = items.send(Item::Message(reply::notification(kind.changed(), None))).await;
         }
     }
     session.stream_closed(&replaced);

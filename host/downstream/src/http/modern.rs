@@ -120,7 +120,7 @@ fn listen(
     }
     let (items, queue) = mpsc::channel(stream::QUEUE);
     let changes = ListChanges::new(shared.backend.changes());
-    let first = Item::Message(modern::acknowledged(id, filter));
+    let first = Item::Message(modern::acknowledged(id, &filter));
     let telling = tell(Arc::clone(shared), admitted.clone(), id.clone(), filter, changes, items);
     shared.tasks.spawn(async move {
         telling.await;
@@ -140,14 +140,16 @@ async fn tell(
     items: mpsc::Sender<Item>,
 ) {
     loop {
-        tokio::select! {
+        let kinds = tokio::select! {
             () = items.closed() => return,
             () = shared.options.shutdown.cancelled() => break,
             () = admitted.revoked(&shared) => break,
-            more = changes.next(), if filter.tools => if !more { break },
-        }
-        if items.send(Item::Message(modern::tools_changed(&id))).await.is_err() {
-            return;
+            kinds = changes.next() => kinds,
+        };
+        let Some(kinds) = kinds else { break };
+        for kind in kinds.into_iter().filter(|kind| filter.wants(*kind)) {
+            // A stream that is gone is noticed above.
+            let _ = items.send(Item::Message(modern::list_changed(&id, kind))).await;
         }
     }
     let outcome = match modern::listen_result(&id) {

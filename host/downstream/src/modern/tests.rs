@@ -28,12 +28,11 @@ fn a_missing_key_is_invalid_params_and_an_unknown_revision_names_the_known_ones(
 
 #[test]
 fn a_subscription_accepts_only_what_is_served_and_keeps_the_type_of_its_id() {
-    let raw = RawValue::from_string(
-        r#"{"notifications":{"toolsListChanged":true,"promptsListChanged":true}}"#.into(),
-    );
+    let raw =
+        RawValue::from_string(r#"{"notifications":{"toolsListChanged":true,"somethingElse":true}}"#.into());
     let filter = filter(Some(&raw.unwrap())).unwrap();
     let id: Id = serde_json::from_str("\"1\"").unwrap();
-    let value: serde_json::Value = serde_json::from_str(&acknowledged(&id, filter)).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&acknowledged(&id, &filter)).unwrap();
     assert_eq!(value["params"]["notifications"], json!({ "toolsListChanged": true }));
     assert_eq!(value["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], json!("1"));
 }

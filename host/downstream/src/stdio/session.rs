@@ -126,8 +126,7 @@ impl Session {
             Message::Notification(notification) => self.notified(&notification),
             Message::Response(response) => self.answered(response),
             Message::Request(request) if is_initialize(&request) => {
-                let outcome = self.initialize(&request).await;
-                self.writer.send(reply::response(Some(&request.id), outcome)).await;
+                self.initialize(request).await;
             }
             Message::Request(request) => match self.running.begin(&request.id, &self.calls) {
                 Err(error) => {
@@ -226,18 +225,34 @@ impl Session {
             thread_id: claims.thread_id,
             era,
             server_only: self.options.server_only.clone(),
+            plain_names: self.options.plain_names,
         }
     }
 
     /// A second handshake starts over: what ran under the first ends without a reply.
-    async fn initialize(&self, request: &Request) -> Outcome {
-        match self.handshake(request.params.as_deref()).await {
-            Ok(result) => Outcome::Result(result),
-            Err(error) => Outcome::Error(error),
-        }
+    /// The handshake counts at once; its reply may wait for servers that were never seen, and holds up
+    /// neither what follows it nor the end.
+    async fn initialize(self: &Arc<Self>, request: Request) {
+        let (version, caller) = match self.handshake(request.params.as_deref()) {
+            Ok(agreed) => agreed,
+            Err(error) => {
+                let reply = reply::response(Some(&request.id), Outcome::Error(error));
+                return self.writer.send(reply).await;
+            }
+        };
+        let session = Arc::clone(self);
+        self.tasks.spawn(async move {
+            let offers = session.backend.offers(&caller).await;
+            let instructions = session.backend.instructions(&caller).await;
+            let outcome = match legacy::initialize_result(version, offers, instructions) {
+                Ok(result) => Outcome::Result(result),
+                Err(error) => Outcome::Error(error),
+            };
+            session.writer.send(reply::response(Some(&request.id), outcome)).await;
+        });
     }
 
-    async fn handshake(&self, params: Option<&RawValue>) -> Result<Box<RawValue>, ErrorObject> {
+    fn handshake(&self, params: Option<&RawValue>) -> Result<(&'static str, Caller), ErrorObject> {
         let version = legacy::negotiate(params)?;
         let claims = Claims::of_params(params)?;
         claims.agree(&self.options.persona, &self.options.lane)?;
@@ -246,8 +261,7 @@ impl Session {
             self.asking.end();
         }
         self.set_client(legacy::capabilities(params));
-        let instructions = self.backend.instructions(&self.as_caller(Era::Legacy, claims)).await;
-        legacy::initialize_result(version, instructions)
+        Ok((version, self.as_caller(Era::Legacy, claims)))
     }
 
     /// The client as its handshake said; one of the stateless era says it with each request.
@@ -300,11 +314,14 @@ impl Session {
         let session = Arc::clone(self);
         self.tasks.spawn(async move {
             loop {
-                tokio::select! {
+                let kinds = tokio::select! {
                     () = session.streams.cancelled() => return,
-                    more = changes.next() => if !more { return },
+                    kinds = changes.next() => kinds,
+                };
+                let Some(kinds) = kinds else { return };
+                for kind in kinds {
+                    session.writer.send(reply::notification(kind.changed(), None)).await;
                 }
-                session.writer.send(reply::notification("notifications/tools/list_changed", None)).await;
             }
         });
     }
@@ -317,14 +334,17 @@ impl Session {
             Err(error) => return Outcome::Error(error),
         };
         let mut changes = ListChanges::new(self.backend.changes());
-        self.writer.send(modern::acknowledged(id, filter)).await;
+        self.writer.send(modern::acknowledged(id, &filter)).await;
         loop {
-            tokio::select! {
+            let kinds = tokio::select! {
                 () = self.streams.cancelled() => break,
                 () = cancel.cancelled() => break,
-                more = changes.next(), if filter.tools => if !more { break },
+                kinds = changes.next() => kinds,
+            };
+            let Some(kinds) = kinds else { break };
+            for kind in kinds.into_iter().filter(|kind| filter.wants(*kind)) {
+                self.writer.send(modern::list_changed(id, kind)).await;
             }
-            self.writer.send(modern::tools_changed(id)).await;
         }
         match modern::listen_result(id) {
             Ok(result) => reply::dress(Era::Modern, Outcome::Result(result)),

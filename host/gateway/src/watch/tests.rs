@@ -24,7 +24,7 @@ fn of_several_standing_decisions_the_narrowest_counts() {
     );
     let decided = |tool: &str, persona: &str| {
         let label = Label::new("mcp", "call", &format!("notes/{tool}")).unwrap();
-        current.decided(persona, &label, false).map(|decided| decided.decision)
+        current.decided(persona, &[&label], false).map(|decided| decided.decision)
     };
     assert_eq!(decided("read", "default"), Some(Standing::Allow));
     assert_eq!(decided("write", "default"), Some(Standing::Ask));
@@ -36,8 +36,8 @@ fn of_several_standing_decisions_the_narrowest_counts() {
 fn a_decision_for_reading_covers_only_what_says_that_it_reads() {
     let current = Current::of(Vec::new(), vec![standing("mcp.call:notes", Standing::Allow, true)]);
     let label = Label::new("mcp", "call", "notes/read").unwrap();
-    assert!(current.decided("default", &label, true).is_some());
-    assert!(current.decided("default", &label, false).is_none());
+    assert!(current.decided("default", &[&label], true).is_some());
+    assert!(current.decided("default", &[&label], false).is_none());
 }
 
 #[test]

@@ -24,6 +24,52 @@ pub enum Event {
     McpToolsListed,
     /// A server said that its tools changed.
     McpToolListChanged,
+    /// A read of a resource is about to leave; committed before a byte does (RES-005).
+    McpResourceRead,
+    /// The read came back, with contents or with the server's error.
+    McpResourceReadCompleted,
+    /// The read has no reply, or none that is one.
+    McpResourceReadFailed,
+    /// The caller cancelled the read or went away.
+    McpResourceReadCancelled,
+    /// A prompt is about to be asked for; committed before a byte leaves (PRM-004).
+    McpPromptGet,
+    /// The prompt came back, rendered or with the server's error.
+    McpPromptGetCompleted,
+    /// The prompt has no reply, or none that is one.
+    McpPromptGetFailed,
+    /// The caller cancelled the prompt or went away.
+    McpPromptGetCancelled,
+    /// A completion is about to be asked for; committed before a byte leaves.
+    McpComplete,
+    /// The completion came back, with values or with the server's error.
+    McpCompleteCompleted,
+    /// The completion has no reply, or none that is one.
+    McpCompleteFailed,
+    /// The caller cancelled the completion or went away.
+    McpCompleteCancelled,
+    /// A subscription is about to be made; committed before a byte leaves (RES-007).
+    McpResourceSubscribe,
+    /// The server answered the subscription.
+    McpResourceSubscribed,
+    /// The subscription has no reply, or none that is one.
+    McpResourceSubscribeFailed,
+    /// The caller cancelled the subscription or went away.
+    McpResourceSubscribeCancelled,
+    /// A caller gave a subscription up, or went away with it.
+    McpResourceUnsubscribed,
+    /// A server said that a subscribed resource changed (RES-013).
+    McpResourceUpdated,
+    /// A server's prompts were listed.
+    McpPromptsListed,
+    /// A server's resources were listed.
+    McpResourcesListed,
+    /// A server's resource templates were listed.
+    McpResourceTemplatesListed,
+    /// A server said that its prompts changed (PRM-006).
+    McpPromptListChanged,
+    /// A server said that its resources changed.
+    McpResourceListChanged,
     /// A question to the operator was recorded.
     ApprovalRequest,
     /// A person said yes to a question.
@@ -94,7 +140,7 @@ pub enum Event {
 
 impl Event {
     /// Every kind, in the order of declaration.
-    pub const ALL: [Self; 41] = [
+    pub const ALL: &[Self] = &[
         Self::McpCalled,
         Self::McpCompleted,
         Self::McpFailed,
@@ -103,6 +149,29 @@ impl Event {
         Self::McpInitialized,
         Self::McpToolsListed,
         Self::McpToolListChanged,
+        Self::McpResourceRead,
+        Self::McpResourceReadCompleted,
+        Self::McpResourceReadFailed,
+        Self::McpResourceReadCancelled,
+        Self::McpPromptGet,
+        Self::McpPromptGetCompleted,
+        Self::McpPromptGetFailed,
+        Self::McpPromptGetCancelled,
+        Self::McpComplete,
+        Self::McpCompleteCompleted,
+        Self::McpCompleteFailed,
+        Self::McpCompleteCancelled,
+        Self::McpResourceSubscribe,
+        Self::McpResourceSubscribed,
+        Self::McpResourceSubscribeFailed,
+        Self::McpResourceSubscribeCancelled,
+        Self::McpResourceUnsubscribed,
+        Self::McpResourceUpdated,
+        Self::McpPromptsListed,
+        Self::McpResourcesListed,
+        Self::McpResourceTemplatesListed,
+        Self::McpPromptListChanged,
+        Self::McpResourceListChanged,
         Self::ApprovalRequest,
         Self::ApprovalGrant,
         Self::ApprovalReject,
@@ -149,6 +218,29 @@ impl Event {
             Self::McpInitialized => "mcp_initialized",
             Self::McpToolsListed => "mcp_tools_listed",
             Self::McpToolListChanged => "mcp_tool_list_changed",
+            Self::McpResourceRead => "mcp_resource_read",
+            Self::McpResourceReadCompleted => "mcp_resource_read_completed",
+            Self::McpResourceReadFailed => "mcp_resource_read_failed",
+            Self::McpResourceReadCancelled => "mcp_resource_read_cancelled",
+            Self::McpPromptGet => "mcp_prompt_get",
+            Self::McpPromptGetCompleted => "mcp_prompt_get_completed",
+            Self::McpPromptGetFailed => "mcp_prompt_get_failed",
+            Self::McpPromptGetCancelled => "mcp_prompt_get_cancelled",
+            Self::McpComplete => "mcp_complete",
+            Self::McpCompleteCompleted => "mcp_complete_completed",
+            Self::McpCompleteFailed => "mcp_complete_failed",
+            Self::McpCompleteCancelled => "mcp_complete_cancelled",
+            Self::McpResourceSubscribe => "mcp_resource_subscribe",
+            Self::McpResourceSubscribed => "mcp_resource_subscribed",
+            Self::McpResourceSubscribeFailed => "mcp_resource_subscribe_failed",
+            Self::McpResourceSubscribeCancelled => "mcp_resource_subscribe_cancelled",
+            Self::McpResourceUnsubscribed => "mcp_resource_unsubscribed",
+            Self::McpResourceUpdated => "mcp_resource_updated",
+            Self::McpPromptsListed => "mcp_prompts_listed",
+            Self::McpResourcesListed => "mcp_resources_listed",
+            Self::McpResourceTemplatesListed => "mcp_resource_templates_listed",
+            Self::McpPromptListChanged => "mcp_prompt_list_changed",
+            Self::McpResourceListChanged => "mcp_resource_list_changed",
             Self::ApprovalRequest => "approval.request",
             Self::ApprovalGrant => "approval.grant",
             Self::ApprovalReject => "approval.reject",
@@ -194,6 +286,28 @@ impl Event {
             }
             Self::McpInitialized => "server.connect",
             Self::McpToolsListed | Self::McpToolListChanged => "tool.list",
+            Self::McpResourceRead
+            | Self::McpResourceReadCompleted
+            | Self::McpResourceReadFailed
+            | Self::McpResourceReadCancelled => "resource.read",
+            Self::McpPromptGet
+            | Self::McpPromptGetCompleted
+            | Self::McpPromptGetFailed
+            | Self::McpPromptGetCancelled => "prompt.get",
+            Self::McpComplete
+            | Self::McpCompleteCompleted
+            | Self::McpCompleteFailed
+            | Self::McpCompleteCancelled => "argument.complete",
+            Self::McpResourceSubscribe
+            | Self::McpResourceSubscribed
+            | Self::McpResourceSubscribeFailed
+            | Self::McpResourceSubscribeCancelled => "resource.subscribe",
+            Self::McpResourceUnsubscribed => "resource.unsubscribe",
+            Self::McpResourceUpdated => "resource.update",
+            Self::McpPromptsListed | Self::McpPromptListChanged => "prompt.list",
+            Self::McpResourcesListed | Self::McpResourceTemplatesListed | Self::McpResourceListChanged => {
+                "resource.list"
+            }
             Self::ApprovalRequest => "approval.request",
             Self::ApprovalGrant => "approval.grant",
             Self::ApprovalReject => "approval.reject",

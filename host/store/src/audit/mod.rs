@@ -18,6 +18,7 @@
 
 pub(crate) mod chain;
 mod checkpoint;
+pub mod deed;
 pub mod event;
 pub mod filter;
 pub(crate) mod heads;

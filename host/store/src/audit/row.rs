@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use toolgate_signing::Digest;
 
+use super::deed::Deed;
 use super::event::Event;
 use crate::state::asks::{Answer, Ask};
 use crate::state::standing::StandingDecision;
@@ -32,14 +33,16 @@ pub struct Actor {
     pub session: Option<String>,
 }
 
-/// What is acted upon: one tool call of one client.
+/// What is acted upon: one call, read, prompt, completion or subscription of one client.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallFacts {
+    /// Which of them.
+    pub deed: Deed,
     /// Who calls.
     pub actor: Actor,
     /// The server's configured name, where the name in the call led to one.
     pub server: Option<String>,
-    /// The original name of the tool at that server (AUD-007; design section 9a).
+    /// The original name of the tool or prompt at that server, or the URI (AUD-007; design section 9a).
     pub tool: Option<String>,
     /// The name the client used.
     pub exposed: Option<String>,
@@ -96,30 +99,34 @@ impl AuditRow {
         Self::new(event).with("server", server)
     }
 
-    /// `mcp_called`: the arguments as they will be sent, after every adapter, as their digest.
+    /// `mcp_called`, or its like for the other deeds: the arguments as they will be sent, after every adapter, as their digest.
     pub fn called(call: &CallFacts, arguments: &Digest) -> Self {
-        Self::about_call(Event::McpCalled, call).with("args", arguments.to_string())
+        Self::about_call(call.deed.begun(), call).with("args", arguments.to_string())
     }
 
     /// `mcp_completed`: the server's reply came back.
     pub fn completed(call: &CallFacts, is_error: bool) -> Self {
-        Self::about_call(Event::McpCompleted, call).with("is_error", is_error)
+        Self::about_call(call.deed.completed(), call).with("is_error", is_error)
     }
 
     /// `mcp_failed`: no reply, or none that is one.
     pub fn failed(call: &CallFacts, error: &str) -> Self {
-        Self::about_call(Event::McpFailed, call).with("error", error)
+        Self::about_call(call.deed.failed(), call).with("error", error)
     }
 
     /// `mcp_cancelled`: the caller no longer wants the reply.
     pub fn cancelled(call: &CallFacts) -> Self {
-        Self::about_call(Event::McpCancelled, call)
+        Self::about_call(call.deed.cancelled(), call)
     }
 
     /// `mcp_denied`: refused before anything left. `rule` is a stable word (`binding`, `policy`,
     /// `fallback`, `pin`, `ask`), `by` the policy where one decided.
     pub fn denied(call: &CallFacts, rule: &str, by: Option<&str>, reason: &str) -> Self {
-        Self::about_call(Event::McpDenied, call).with("rule", rule).with_some("by", by).with("reason", reason)
+        Self::about_call(Event::McpDenied, call)
+            .with_action(call.deed.begun().action())
+            .with("rule", rule)
+            .with_some("by", by)
+            .with("reason", reason)
     }
 
     /// `approval.request`: the call waits for a person.
@@ -180,9 +187,16 @@ impl AuditRow {
         row
     }
 
-    /// `mcp_tools_listed`: how many tools a server offers, and how many were dropped.
-    pub fn tools_listed(server: &str, tools: usize, dropped: usize) -> Self {
-        Self::about_server(Event::McpToolsListed, server).with("tools", tools).with("dropped", dropped)
+    /// `mcp_tools_listed` and its like: how many definitions a server offers, under `counted`, and how
+    /// many were dropped.
+    pub fn listed(event: Event, server: &str, counted: &str, count: usize, dropped: usize) -> Self {
+        Self::about_server(event, server).with(counted, count).with("dropped", dropped)
+    }
+
+    /// `mcp_resource_updated`: a subscribed resource changed. `resync`: it may have, while nobody could
+    /// hear it.
+    pub fn resource_updated(server: &str, uri: &str, resync: bool) -> Self {
+        Self::about_server(Event::McpResourceUpdated, server).with("uri", uri).with("resync", resync)
     }
 
     /// `hidden_text_found` in a definition (SE-01): where, which code points, and what they spell.

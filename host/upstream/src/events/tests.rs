@@ -17,7 +17,7 @@ async fn a_storm_of_list_changed_is_one_event() {
     let mut changed = 0;
     while let Some(event) = events.recv().await {
         match event {
-            Event::ToolsChanged => changed += 1,
+            Event::ListChanged(ListKind::Tools) => changed += 1,
             Event::Closed { reason } => assert_eq!(reason, "done"),
             other => panic!("unexpected {other:?}"),
         }

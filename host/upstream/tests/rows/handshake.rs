@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use toolgate_upstream::{ConnectError, Connection, Era, Permit, ProtocolChoice};
+use toolgate_wire::ListKind;
 
 use crate::http_server::{Answer, Seen, Server, header, legacy, modern, result};
 use crate::support::{call, open, server, try_open, web};
@@ -74,7 +75,7 @@ async fn a_modern_server_on_a_pipe_is_recognised() {
     let sent = call(&connection, "t").await.unwrap();
     let meta = &sent["params"]["_meta"];
     assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
-    assert_eq!(connection.list_tools().await.unwrap().tools.len(), 1);
+    assert_eq!(connection.list(ListKind::Tools).await.unwrap().items.len(), 1);
     connection.close().await;
 }
 
@@ -181,9 +182,9 @@ async fn pr_01_a_cursor_that_never_advances_ends_the_listing() {
     }))
     .await;
     let connection = open(&web(&server.url())).await;
-    let listing = connection.list_tools().await.unwrap();
+    let listing = connection.list(ListKind::Tools).await.unwrap();
     assert_eq!(server.asked("tools/list").len(), 2);
-    assert_eq!(listing.tools.len(), 8);
+    assert_eq!(listing.items.len(), 8);
     assert_eq!(listing.warnings.len(), 1, "{:?}", listing.warnings);
 }
 
@@ -196,8 +197,8 @@ async fn pages_are_followed_with_the_servers_own_cursor() {
     }))
     .await;
     let connection = open(&web(&server.url())).await;
-    let listing = connection.list_tools().await.unwrap();
-    assert_eq!(listing.tools.iter().map(|tool| tool.get()).collect::<Vec<_>>(), [tool("a"), tool("b")]);
+    let listing = connection.list(ListKind::Tools).await.unwrap();
+    assert_eq!(listing.items.iter().map(|tool| tool.get()).collect::<Vec<_>>(), [tool("a"), tool("b")]);
 }
 
 #[tokio::test]
@@ -210,8 +211,8 @@ async fn pr_18_bad_definitions_are_left_out_one_by_one_and_named() {
     }))
     .await;
     let connection = open(&web(&server.url())).await;
-    let listing = connection.list_tools().await.unwrap();
-    assert_eq!(listing.tools.len(), 1);
+    let listing = connection.list(ListKind::Tools).await.unwrap();
+    assert_eq!(listing.items.len(), 1);
     let mut names: Vec<&str> = listing.dropped.iter().map(|(name, _)| name.as_str()).collect();
     names.sort_unstable();
     assert_eq!(names, ["any", "none", "twice"]);

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use toolgate_upstream::{Event, ProtocolChoice, RequestOptions};
+use toolgate_wire::ListKind;
 
 use crate::http_server::{Answer, Server, header, legacy, reply_event};
 use crate::support::{call, call_with, open, try_open, until, web};
@@ -55,7 +56,10 @@ async fn ht_10_a_lost_session_is_renewed_once_and_the_request_repeated() {
     assert_eq!(greetings.len(), 2, "two refused requests share one renewal");
     assert!(greetings.iter().all(|seen| seen.header("mcp-session-id").is_none()));
     assert_eq!(server.asked("notifications/initialized")[1].header("mcp-session-id"), Some("s2"));
-    assert!(matches!(events.recv().await, Some(Event::ToolsChanged)), "the surface may be another");
+    assert!(
+        matches!(events.recv().await, Some(Event::ListChanged(ListKind::Tools))),
+        "the surface may be another"
+    );
 }
 
 #[tokio::test]
@@ -112,7 +116,7 @@ async fn the_standing_stream_brings_what_a_server_says_unasked() {
     })
     .await;
     let (_connection, mut events) = try_open(&web(&server.url())).await.unwrap();
-    assert!(matches!(events.recv().await, Some(Event::ToolsChanged)));
+    assert!(matches!(events.recv().await, Some(Event::ListChanged(ListKind::Tools))));
 }
 
 #[tokio::test]

@@ -7,15 +7,15 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use toolgate_upstream::{Event, RequestError, RequestOptions, State};
-use toolgate_wire::Outcome;
+use toolgate_wire::{ListKind, Outcome};
 
 use crate::support::{call, call_with, open, server, stdio, try_open};
 
 #[tokio::test]
 async fn st_01_a_banner_on_stdout_is_logged_and_not_parsed() {
     let connection = open(&server("banner", &[])).await;
-    let listing = connection.list_tools().await.unwrap();
-    assert_eq!(listing.tools.len(), 1);
+    let listing = connection.list(ListKind::Tools).await.unwrap();
+    assert_eq!(listing.items.len(), 1);
     assert_eq!(connection.state(), State::Connected);
     let tail = connection.stderr_tail();
     assert_eq!(tail, "ready v9\n[INFO] listening\ndbg: x\n");
@@ -25,7 +25,7 @@ async fn st_01_a_banner_on_stdout_is_logged_and_not_parsed() {
 #[tokio::test]
 async fn st_04_a_byte_order_mark_does_not_tear_the_stream() {
     let connection = open(&server("bom", &[])).await;
-    assert_eq!(connection.list_tools().await.unwrap().tools.len(), 1);
+    assert_eq!(connection.list(ListKind::Tools).await.unwrap().items.len(), 1);
     connection.close().await;
 }
 
@@ -33,8 +33,8 @@ async fn st_04_a_byte_order_mark_does_not_tear_the_stream() {
 async fn st_05_blank_lines_and_chunking_change_nothing() {
     let whole = open(&server("crlf", &[])).await;
     let bytes = open(&server("crlf-bytes", &[])).await;
-    let one = whole.list_tools().await.unwrap().tools;
-    let two = bytes.list_tools().await.unwrap().tools;
+    let one = whole.list(ListKind::Tools).await.unwrap().items;
+    let two = bytes.list(ListKind::Tools).await.unwrap().items;
     assert_eq!(one[0].get(), two[0].get());
     assert_eq!(whole.stderr_tail() + &bytes.stderr_tail(), "", "blank lines are no news");
     tokio::join!(whole.close(), bytes.close());

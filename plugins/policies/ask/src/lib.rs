@@ -2,10 +2,13 @@
 //!
 //! The host asks it only after persona and server are bound and every other policy has abstained.
 //! It never allows and never denies. Everything a server shows is listed, because a tool that can
-//! be asked for has to be seen (APR-002); only calls can be asked for, so every other hook is
-//! absent, which the host takes as an abstention.
+//! be asked for has to be seen (APR-002). Calls, reads, prompts and subscriptions can be asked for; a
+//! completion is asked for at every keystroke, which no person can answer, so that hook is absent,
+//! which the host takes as an abstention.
 
-use toolgate_sdk::{CallPolicy, Decision, ListPolicy, Request, words};
+use toolgate_sdk::{
+    CallPolicy, Decision, ListPolicy, PromptPolicy, ReadPolicy, Request, SubscribePolicy, words,
+};
 
 /// The policy `toolgate/ask`.
 pub struct Ask;
@@ -21,10 +24,37 @@ impl CallPolicy for Ask {
     }
 }
 
+impl ReadPolicy for Ask {
+    fn read(request: &Request) -> Decision {
+        of_deed(request, "reading")
+    }
+}
+
+impl PromptPolicy for Ask {
+    fn prompt(request: &Request) -> Decision {
+        of_deed(request, "rendering")
+    }
+}
+
+impl SubscribePolicy for Ask {
+    fn subscribe(request: &Request) -> Decision {
+        of_deed(request, "subscribing to")
+    }
+}
+
+/// The question about something that is no call.
+fn of_deed(request: &Request, doing: &str) -> Decision {
+    Decision::Ask(format!(
+        "no policy decides about {doing} {} of server `{}`: a person has to",
+        words::subject(request.kind(), &request.name()),
+        request.server()
+    ))
+}
+
 impl ListPolicy for Ask {
     fn list(request: &Request) -> Decision {
         Decision::Ask(format!(
-            "no policy decides about {} of server `{}`: it is shown, and a call of it asks",
+            "no policy decides about {} of server `{}`: it is shown, and using it asks",
             words::subject(request.kind(), &request.name()),
             request.server()
         ))
@@ -52,7 +82,7 @@ fn reason(call: &Call) -> String {
     text
 }
 
-toolgate_sdk::policy!(Ask: call, list);
+toolgate_sdk::policy!(Ask: call, list, read, prompt, subscribe);
 
 #[cfg(test)]
 mod tests;

@@ -9,8 +9,8 @@
 //! forbid here.
 
 use toolgate_sdk::{
-    CallPolicy, ConnectPolicy, Decision, ListPolicy, PinState, PromptPolicy, ReadPolicy, Request,
-    SurfaceKind, words,
+    CallPolicy, CompletePolicy, ConnectPolicy, Decision, ListPolicy, PinState, PromptPolicy, ReadPolicy,
+    Request, SubscribePolicy, SurfaceKind, words,
 };
 
 /// The policy `toolgate/trust`.
@@ -47,6 +47,18 @@ impl ReadPolicy for Trust {
 
 impl PromptPolicy for Trust {
     fn prompt(request: &Request) -> Decision {
+        judge(request)
+    }
+}
+
+impl SubscribePolicy for Trust {
+    fn subscribe(request: &Request) -> Decision {
+        judge(request)
+    }
+}
+
+impl CompletePolicy for Trust {
+    fn complete(request: &Request) -> Decision {
         judge(request)
     }
 }
@@ -125,7 +137,7 @@ fn unreadable(server: &str) -> String {
     )
 }
 
-toolgate_sdk::policy!(Trust: connect, list, call, read, prompt);
+toolgate_sdk::policy!(Trust: connect, list, call, read, prompt, subscribe, complete);
 
 #[cfg(test)]
 mod tests;

@@ -2,12 +2,13 @@
 
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use toolgate_gateway::{Call, Client, Explanation, Target};
+use toolgate_gateway::{Call, Caller, Client, Deed, Explanation, Gateway, Target};
 use toolgate_wire::{Id, Outcome};
 
 use crate::args::{McpCall, McpExplain};
@@ -21,24 +22,39 @@ pub(crate) async fn call(explicit: Option<&Path>, args: McpCall) -> Result<(), F
     let arguments = arguments(args.json.as_deref().unwrap_or("{}"))?;
     let (gateway, caller) = super::open(explicit, &args.persona)?;
     let target = super::target(&gateway, &args.tool);
+    let params = format!(r#"{{"name":{},"arguments":{arguments}}}"#, json!(args.tool));
+    let timeout = args.timeout.map(Duration::from_millis);
+    let outcome = send(&gateway, &caller, Deed::Call, target, params, timeout, args.wait).await?;
+    print(&outcome, &args.output)
+}
+
+/// Sends one request of the operator's and closes the gateway; Ctrl-C cancels it.
+pub(super) async fn send(
+    gateway: &Arc<Gateway>,
+    caller: &Caller,
+    deed: Deed,
+    target: Target,
+    params: String,
+    timeout: Option<Duration>,
+    wait: bool,
+) -> Result<Outcome, Failure> {
     let server = match &target {
         Target::Original { server, .. } => Some(server.as_str()),
         Target::Exposed(_) => None,
     };
-    context::check_locked(&gateway, server).await?;
-    let params = format!(r#"{{"name":{},"arguments":{arguments}}}"#, json!(args.tool));
+    context::check_locked(gateway, server).await?;
     let cancel = CancellationToken::new();
     let call = Call {
         request_id: Id::text("cli"),
         params: RawValue::from_string(params).map_err(Failure::usage)?,
         progress: None,
         cancel: cancel.clone(),
-        timeout: args.timeout.map(Duration::from_millis),
+        timeout,
         param_headers: None,
-        hold: if args.wait { Duration::MAX } else { Duration::ZERO },
+        hold: if wait { Duration::MAX } else { Duration::ZERO },
         client: Client::silent(),
     };
-    let mut running = Box::pin(gateway.call_target(&caller, target, call));
+    let mut running = Box::pin(gateway.forward_to(caller, deed, target, call));
     let outcome = tokio::select! {
         outcome = &mut running => outcome,
         _ = tokio::signal::ctrl_c() => {
@@ -47,11 +63,11 @@ pub(crate) async fn call(explicit: Option<&Path>, args: McpCall) -> Result<(), F
         }
     };
     gateway.shutdown().await;
-    print(&outcome, &args.output)
+    Ok(outcome)
 }
 
 /// The arguments as JSON text: from the command line, or from standard input for `-` (DSP-014).
-fn arguments(given: &str) -> Result<String, Failure> {
+pub(super) fn arguments(given: &str) -> Result<String, Failure> {
     let text = if given == "-" {
         let mut text = String::new();
         std::io::stdin()

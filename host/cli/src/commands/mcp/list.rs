@@ -8,8 +8,9 @@ use toolgate_config::{Origin, Transport};
 use toolgate_gateway::indexes::standings;
 use toolgate_gateway::{ServerState, ServerStatus, Target};
 use toolgate_store::OperatorProof;
+use toolgate_wire::ListKind;
 
-use crate::args::{McpList, McpName, McpStatus, McpTools};
+use crate::args::{McpList, McpName, McpStatus};
 use crate::exit::Failure;
 use crate::json::{at, text};
 use crate::{context, operator, output};
@@ -58,7 +59,7 @@ async fn one_tool(explicit: Option<&Path>, args: &McpList, selector: &str) -> Re
     crate::context::check_locked(&gateway, None).await?;
     let target = super::target(&gateway, selector);
     let wait = args.timeout.map_or(Duration::from_mins(1), Duration::from_millis);
-    let listed = tokio::time::timeout(wait, gateway.list_tools(&caller, None)).await;
+    let listed = tokio::time::timeout(wait, gateway.list(&caller, ListKind::Tools, None)).await;
     gateway.shutdown().await;
     let page = listed
         .map_err(|_| Failure::failed(format!("no answer within {} ms", wait.as_millis())))?
@@ -69,7 +70,7 @@ async fn one_tool(explicit: Option<&Path>, args: &McpList, selector: &str) -> Re
             toolgate_labels::exposed_name(server, tool, gateway.config().serve.max_tool_name)
         }
     };
-    let found = page.tools.iter().find_map(|raw| {
+    let found = page.items.iter().find_map(|raw| {
         let value: Value = serde_json::from_str(raw.get()).ok()?;
         (text(&value, "name") == exposed).then_some(value)
     });
@@ -140,51 +141,25 @@ fn print_status(status: &ServerStatus) -> Result<(), Failure> {
     if let Some(detail) = &status.detail {
         output::line(&format!("  reason: {detail}"))?;
     }
+    if !status.capabilities.is_empty() {
+        output::line(&format!("  capabilities: {}", status.capabilities.join(", ")))?;
+    }
     output::line(&format!("  pinned: {}", status.pinned))?;
     for tool in &status.tools {
         output::line(&format!("  {} ({}), pin {}", tool.name, tool.exposed, tool.pin))?;
+    }
+    for (items, what) in
+        [(&status.prompts, "prompt"), (&status.resources, "resource"), (&status.templates, "template")]
+    {
+        for item in items {
+            output::line(&format!("  {what} {}, pin {}", item.name, item.pin))?;
+        }
+    }
+    if let Some(instructions) = &status.instructions {
+        output::line(&format!("  instructions, pin {}", instructions.pin))?;
     }
     for (tool, reason) in &status.dropped {
         output::line(&format!("  left out: {tool}: {reason}"))?;
     }
     Ok(())
-}
-
-/// Lists what a persona sees.
-pub(crate) async fn tools(explicit: Option<&Path>, args: McpTools) -> Result<(), Failure> {
-    let (gateway, mut caller) = super::open(explicit, &args.persona)?;
-    crate::context::check_locked(&gateway, None).await?;
-    caller.server_only.clone_from(&args.server);
-    if let Some(server) = &args.server
-        && !gateway.config().servers.contains_key(server)
-    {
-        return Err(no_server(server));
-    }
-    let mut tools = Vec::new();
-    let mut cursor: Option<String> = None;
-    loop {
-        let page = gateway
-            .list_tools(&caller, cursor.as_deref())
-            .await
-            .map_err(|error| Failure::failed(error.message))?;
-        tools.extend(page.tools);
-        match page.next_cursor {
-            Some(next) => cursor = Some(next),
-            None => break,
-        }
-    }
-    gateway.shutdown().await;
-    if args.json {
-        return output::json(&json!({ "tools": tools }));
-    }
-    let rows: Vec<Vec<String>> = tools
-        .iter()
-        .map(|raw| {
-            let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
-            let first_line = text(&value, "description").lines().next().unwrap_or("");
-            let name = text(&value, "name").to_owned();
-            vec![name, first_line.chars().take(80).collect()]
-        })
-        .collect();
-    output::table(&["TOOL", "DESCRIPTION"], &rows)
 }

@@ -5,6 +5,7 @@ mod call;
 mod decide;
 mod list;
 mod pin;
+mod surface;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +25,12 @@ pub(crate) async fn run(explicit: Option<&Path>, command: Mcp) -> Result<(), Fai
         Mcp::Get(args) => list::get(explicit, &args),
         Mcp::List(args) => list::list(explicit, args).await,
         Mcp::Status(args) => list::status(explicit, args).await,
-        Mcp::Tools(args) => list::tools(explicit, args).await,
+        Mcp::Tools(args) => surface::tools(explicit, args).await,
+        Mcp::Resources(args) => surface::resources(explicit, args).await,
+        Mcp::Read(args) => surface::read(explicit, args).await,
+        Mcp::Prompts(args) => surface::prompts(explicit, args).await,
+        Mcp::Prompt(args) => surface::prompt(explicit, args).await,
+        Mcp::Complete(args) => surface::complete(explicit, args).await,
         Mcp::Call(args) => call::call(explicit, args).await,
         Mcp::Explain(args) => call::explain(explicit, args).await,
         Mcp::Pin(args) => pin::pin(explicit, args).await,

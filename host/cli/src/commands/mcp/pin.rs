@@ -27,12 +27,20 @@ pub(crate) async fn pin(explicit: Option<&Path>, args: McpPin) -> Result<(), Fai
         return output::json(&status);
     }
     output::line(&format!("{} pinned: {}", status.name, status.pinned))?;
-    let rows: Vec<Vec<String>> = status
-        .tools
-        .iter()
-        .map(|tool| vec![tool.name.clone(), tool.pin.to_owned(), tool.digest.clone()])
+    let kinds = [
+        ("tool", &status.tools),
+        ("prompt", &status.prompts),
+        ("resource", &status.resources),
+        ("template", &status.templates),
+    ];
+    let items = kinds.into_iter().flat_map(|(kind, items)| items.iter().map(move |item| (kind, item)));
+    let items = items.chain(status.instructions.iter().map(|item| ("instructions", item)));
+    let rows: Vec<Vec<String>> = items
+        .map(|(kind, item)| {
+            vec![kind.to_owned(), item.name.clone(), item.pin.to_owned(), item.digest.clone()]
+        })
         .collect();
-    output::table(&["TOOL", "PIN", "DIGEST"], &rows)?;
+    output::table(&["KIND", "NAME", "PIN", "DIGEST"], &rows)?;
     match &status.surface {
         Some(surface) => output::line(&format!("pinned_tool_hash: \"{surface}\"")),
         None => Err(Failure::failed(format!(
@@ -112,6 +120,6 @@ fn print_drift(drift: &Drift) -> Result<(), Failure> {
         DriftKind::Removed => "gone",
         DriftKind::Changed => "changed",
     };
-    output::line(&format!("{} ({kind})", drift.tool))?;
+    output::line(&format!("{} {} ({kind})", drift.what, drift.tool))?;
     output::line(&drift.diff)
 }

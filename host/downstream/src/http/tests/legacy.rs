@@ -104,7 +104,7 @@ async fn the_stream_of_a_session_tells_of_changes_and_only_the_newest_is_open() 
     let mut second = server.open(get).await;
     read_until(&mut second, |text| text.contains("\n:")).await;
     read_until(&mut first, |text| text.ends_with("0\r\n\r\n")).await;
-    server.fake.change(200);
+    server.fake.change(2);
     let text = read_until(&mut second, |text| text.contains("list_changed")).await;
     assert_eq!(events(&text), [json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" })]);
     server.send(Request::new("DELETE", "").session(&session)).await;

@@ -72,7 +72,7 @@ async fn a_wrong_envelope_is_refused_with_the_code_that_says_why() {
 #[tokio::test]
 async fn what_this_era_has_not_is_not_found() {
     let server = Server::start().await;
-    for method in ["initialize", "ping", "logging/setLevel", "resources/list", "prompts/list", "nonsense"] {
+    for method in ["initialize", "ping", "logging/setLevel", "resources/subscribe", "nonsense"] {
         let body = modern(1, method, json!({})).to_string();
         let reply = server.send(modern_post(&body, method, None)).await;
         assert_eq!((reply.status, reply.code()), (404, -32601), "{method}");

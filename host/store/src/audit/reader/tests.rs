@@ -61,6 +61,7 @@ fn a_stored_row_has_every_field_of_the_record() {
 fn filters_narrow_by_server_tool_persona_action_event_and_time() {
     let bench = Bench::new();
     let facts = |server: &str, tool: &str, persona: &str| CallFacts {
+        deed: crate::Deed::Call,
         actor: Actor { persona: Some(persona.to_owned()), ..Actor::default() },
         server: Some(server.to_owned()),
         tool: Some(tool.to_owned()),
@@ -72,7 +73,7 @@ fn filters_narrow_by_server_tool_persona_action_event_and_time() {
         store.append(AuditRow::called(&facts("a", "read", "default"), &digest("1"))).await.unwrap();
         store.append(AuditRow::denied(&facts("b", "read", "guest"), "policy", None, "no")).await.unwrap();
         bench.clock.advance(60_000);
-        store.append(AuditRow::tools_listed("a", 3, 0)).await.unwrap();
+        store.append(AuditRow::listed(crate::Event::McpToolsListed, "a", "tools", 3, 0)).await.unwrap();
         store.append(AuditRow::new(Event::ConfigTrusted)).await.unwrap();
     });
     let reader = bench.store().reader().unwrap();

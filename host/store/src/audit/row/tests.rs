@@ -10,7 +10,7 @@ use crate::testing::{call, digest};
 fn every_event_has_a_name_of_its_own_and_a_dotted_action_aud_006() {
     let names: BTreeSet<&str> = Event::ALL.iter().map(|event| event.name()).collect();
     assert_eq!(names.len(), Event::ALL.len());
-    for event in Event::ALL {
+    for event in Event::ALL.iter().copied() {
         assert_eq!(event.action().split('.').count(), 2, "{}", event.action());
         assert_eq!(AuditRow::new(event).details["event"], event.name());
     }

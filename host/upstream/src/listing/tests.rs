@@ -2,8 +2,8 @@ use super::*;
 
 const GOOD: &str = r#"{"name":"good","inputSchema":{"type":"object"}}"#;
 
-fn take_all(tools: &[&str]) -> ToolListing {
-    let mut listing = ToolListing::default();
+fn take_all(tools: &[&str]) -> Listing {
+    let mut listing = Listing::new(ListKind::Tools);
     let mut names = HashSet::new();
     for tool in tools {
         listing.take((*tool).to_owned(), &mut names, false);
@@ -22,7 +22,7 @@ fn a_bad_definition_is_left_out_alone_and_named() {
         r#"{"name":"flag","inputSchema":true}"#,
         "7",
     ]);
-    assert_eq!(listing.tools.len(), 1);
+    assert_eq!(listing.items.len(), 1);
     let names: Vec<&str> = listing.dropped.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["any-of", "none", "#3", "flag", "#5"]);
     assert!(listing.dropped.iter().all(|(_, reason)| !reason.is_empty()));
@@ -31,8 +31,8 @@ fn a_bad_definition_is_left_out_alone_and_named() {
 #[test]
 fn of_two_tools_with_one_name_the_first_counts() {
     let listing = take_all(&[GOOD, r#"{"name":"good","title":"x","inputSchema":{"type":"object"}}"#]);
-    assert_eq!(listing.tools.len(), 1);
-    assert_eq!(listing.tools[0].get(), GOOD);
+    assert_eq!(listing.items.len(), 1);
+    assert_eq!(listing.items[0].get(), GOOD);
     assert!(listing.warnings[0].contains("good"), "{:?}", listing.warnings);
 }
 
@@ -41,8 +41,8 @@ fn a_definition_that_fails_the_door_is_cut_out_of_its_page() {
     let raw = format!(
         r#"{{"jsonrpc":"2.0","id":1,"result":{{"tools":[{GOOD},{{"name":"twice","name":"evil","inputSchema":{{"type":"object"}}}}],"nextCursor":"c"}}}}"#
     );
-    let page = salvage(raw.as_bytes(), DoorLimits::default()).unwrap();
-    assert_eq!(page.tools, [GOOD]);
+    let page = salvage(ListKind::Tools, raw.as_bytes(), DoorLimits::default()).unwrap();
+    assert_eq!(page.items, [GOOD]);
     assert_eq!(page.dropped.len(), 1);
     assert!(page.dropped[0].1.contains("/result/tools/1/name"), "{:?}", page.dropped);
     assert_eq!(page.next.as_deref(), Some("\"c\""));
@@ -51,5 +51,5 @@ fn a_definition_that_fails_the_door_is_cut_out_of_its_page() {
 #[test]
 fn a_defect_outside_of_a_definition_is_not_cut_out() {
     let raw = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"tools":[{GOOD}],"tools":[]}}}}"#);
-    assert!(salvage(raw.as_bytes(), DoorLimits::default()).is_none());
+    assert!(salvage(ListKind::Tools, raw.as_bytes(), DoorLimits::default()).is_none());
 }

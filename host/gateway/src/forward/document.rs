@@ -1,21 +1,54 @@
-//! The arguments of a call as its server's adapter wants them: what stands here afterwards is the
-//! call that is judged, recorded and sent.
+//! What of a request policies judge, and the arguments of a call as its server's adapter wants them:
+//! what stands here afterwards is the request that is judged, recorded and sent.
 
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use toolgate_plugins::{Adapter, Change, Document};
-use toolgate_store::AuditRow;
+use toolgate_store::{AuditRow, Deed};
 use toolgate_wire::{Outcome, edit};
 
 use super::{Path, Stop};
-use crate::redact;
 use crate::reply::{self, ErrorCode};
+use crate::{deeds, redact};
 
 impl Path<'_> {
+    /// What policies judge: the arguments of a call or prompt, the URI of a read or subscription, of a
+    /// completion all but the reference.
+    pub(super) async fn document(&self, params: &RawValue) -> Result<Document, Stop> {
+        match self.deed {
+            Deed::Call => self.adapted_arguments(params).await,
+            Deed::Prompt => self.object(params, "/arguments", Some("{}")),
+            Deed::Complete => {
+                self.object(params, "/argument", None)?;
+                edit::drop_all(params.get(), &["/ref"])
+                    .map(Document::new)
+                    .map_err(|error| self.refuse(ErrorCode::Internal, &error.to_string()))
+            }
+            Deed::Read | Deed::Subscribe => {
+                Ok(Document::new(format!(r#"{{"uri":{}}}"#, edit::quote(&self.handle.subject))))
+            }
+        }
+    }
+
+    fn object(&self, params: &RawValue, pointer: &str, absent: Option<&str>) -> Result<Document, Stop> {
+        let given = edit::get(params.get(), pointer).filter(|given| *given != "null").or(absent);
+        match given {
+            Some(given) if given.starts_with('{') => Ok(Document::new(given)),
+            _ => {
+                let text = format!(
+                    "{} needs params.{}, a JSON object",
+                    deeds::method(self.deed),
+                    pointer.trim_start_matches('/')
+                );
+                Err(Stop(Outcome::Error(reply::invalid_params(text))))
+            }
+        }
+    }
+
     /// Step 4: from here on the adapted document is the call. A refusal of the adapter's is audited
     /// like one of a policy's.
-    pub(super) async fn adapted_arguments(&self, params: &RawValue) -> Result<Document, Stop> {
+    async fn adapted_arguments(&self, params: &RawValue) -> Result<Document, Stop> {
         let given = edit::get(params.get(), "/arguments").unwrap_or("{}");
         // PR-09: a client that sends no arguments means no arguments, not null.
         let given = if given == "null" { "{}" } else { given };

@@ -3,16 +3,18 @@
 //! The result is hostile text. What cannot be judged is withheld, and no result passes an adapter
 //! or a policy that failed (the tenth step of the path of one call).
 
+use std::cell::OnceCell;
+
 use serde_json::value::RawValue;
 use toolgate_plugins::{Change, Document, Hook};
-use toolgate_store::AuditRow;
+use toolgate_store::{AuditRow, Deed};
 use toolgate_wire::envelope::{self, ResultKind};
 use toolgate_wire::{Outcome, edit};
 
 use super::{Path, Stop};
 use crate::decide::{self, Ruling};
-use crate::redact;
 use crate::reply::{self, ErrorCode, ErrorDetails};
+use crate::{catalog, redact, rewrite};
 
 impl Path<'_> {
     /// Step 10: adapter, result policies, audit. A server's own error passes as it is.
@@ -30,7 +32,7 @@ impl Path<'_> {
         match self.judged_result(&result).await {
             Ok(changed) => {
                 self.note(AuditRow::completed(&self.call, is_error));
-                Outcome::Result(changed.unwrap_or(result))
+                Outcome::Result(self.with_known_uris(changed.unwrap_or(result)))
             }
             Err(Stop(refusal)) => {
                 self.note(AuditRow::completed(&self.call, true));
@@ -40,7 +42,7 @@ impl Path<'_> {
     }
 
     async fn judged_result(&self, result: &RawValue) -> Result<Option<Box<RawValue>>, Stop> {
-        let adapter = self.adapter()?;
+        let adapter = if self.deed == Deed::Call { self.adapter()? } else { None };
         let in_force = self.gateway.plugins();
         let plugins = &in_force.plugins;
         if adapter.is_none() && !plugins.policies().iter().any(|policy| policy.has(Hook::Result)) {
@@ -69,9 +71,10 @@ impl Path<'_> {
             self.gateway.note_denial(&self.call, &verdict).await;
             let text = format!("The result was withheld by Toolgate: {}", verdict.reason);
             let details = ErrorDetails { by: verdict.by.clone(), ..self.details() };
-            return Err(Stop(reply::refusal(ErrorCode::ResultDenied, &text, &details)));
+            return Err(Stop(reply::refuse(self.deed, ErrorCode::ResultDenied, &text, &details)));
         }
         if !verdict.redactions.is_empty() {
+            self.gateway.note_hidden_result(&self.call, &verdict, &document);
             self.gateway.note_hidden_result(&self.call, &verdict, &document);
             let text = redact::redact(document.text(), &verdict.redactions)
                 .map_err(|error| self.refuse(ErrorCode::ResultDenied, &error.to_string()))?;
@@ -84,6 +87,26 @@ impl Path<'_> {
         RawValue::from_string(document.text().to_owned())
             .map(Some)
             .map_err(|error| self.refuse(ErrorCode::Internal, &error.to_string()))
+    }
+
+    /// The URIs of a result as this client knows them.
+    fn with_known_uris(&self, result: Box<RawValue>) -> Box<RawValue> {
+        let original = self.handle.subject.as_str();
+        let asked =
+            (self.deed == Deed::Read && original != self.used).then_some((original, self.used.as_str()));
+        if !result.get().contains("\"uri\"") {
+            return result;
+        }
+        let surfaces = OnceCell::new();
+        let known = |uri: &str| {
+            if let Some((_, used)) = asked.filter(|(original, _)| *original == uri) {
+                return Some(used.to_owned());
+            }
+            let surfaces = surfaces.get_or_init(|| self.gateway.known_surfaces(self.caller));
+            catalog::shown_uri(surfaces, &self.handle.server.name, uri)
+        };
+        let rewritten = rewrite::result_uris(result.get(), &known);
+        rewritten.and_then(|text| edit::raw(text).ok()).unwrap_or(result)
     }
 }
 

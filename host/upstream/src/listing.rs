@@ -1,4 +1,5 @@
-//! The whole `tools/list` of a server, made of whatever pages it sends.
+//! One whole listing of a server (tools, prompts, resources or templates), made of whatever pages it
+//! sends.
 //!
 //! The threats: a cursor that never ends (PR-01), one bad definition that hides all others
 //! (PR-18), a definition that two readers would read differently. Pages are bounded by
@@ -8,18 +9,20 @@ use std::collections::HashSet;
 
 use serde_json::value::RawValue;
 use toolgate_wire::door::{self, DoorError};
-use toolgate_wire::{Limits as DoorLimits, Outcome, edit};
+use toolgate_wire::{Limits as DoorLimits, ListKind, Outcome, codes, edit};
 
 use crate::ask::Failure;
 use crate::connection::{Core, RequestOptions};
 use crate::error::{RequestError, quote};
 
-/// What a server lists.
-#[derive(Debug, Default)]
-pub struct ToolListing {
-    /// The usable definitions, each as the server wrote it, in its order, names unique.
-    pub tools: Vec<Box<RawValue>>,
-    /// Name and reason of each definition that was left out.
+/// What a server lists of one kind.
+#[derive(Debug)]
+pub struct Listing {
+    /// Of which kind.
+    pub kind: ListKind,
+    /// The usable definitions, each as the server wrote it, in its order, keys unique.
+    pub items: Vec<Box<RawValue>>,
+    /// Key and reason of each definition that was left out.
     pub dropped: Vec<(String, String)>,
     /// What was odd about the listing itself.
     pub warnings: Vec<String>,
@@ -28,26 +31,26 @@ pub struct ToolListing {
 /// One page as far as it can be used.
 #[derive(Debug, Default)]
 struct Page {
-    tools: Vec<String>,
+    items: Vec<String>,
     dropped: Vec<(String, String)>,
     next: Option<String>,
 }
 
 /// Follows the pages and judges every definition.
-pub(crate) async fn list(core: &Core) -> Result<ToolListing, RequestError> {
-    let mut listing = ToolListing::default();
-    if !core.declares("/tools") {
+pub(crate) async fn list(core: &Core, kind: ListKind) -> Result<Listing, RequestError> {
+    let mut listing = Listing::new(kind);
+    if !core.declares(&format!("/{}", kind.capability())) {
         return Ok(listing);
     }
     let mut names = HashSet::new();
     let mut cursors: HashSet<String> = HashSet::new();
     let mut cursor: Option<String> = None;
     for _ in 0..core.hub.limits.max_pages {
-        let page = fetch(core, cursor.as_deref()).await?;
+        let page = fetch(core, kind, cursor.as_deref()).await?;
         let repeats = page.next.as_ref().is_some_and(|next| cursors.contains(next));
         listing.dropped.extend(page.dropped);
-        for tool in page.tools {
-            listing.take(tool, &mut names, repeats);
+        for item in page.items {
+            listing.take(item, &mut names, repeats);
         }
         let Some(next) = page.next else {
             return Ok(listing);
@@ -70,33 +73,42 @@ pub(crate) async fn list(core: &Core) -> Result<ToolListing, RequestError> {
 }
 
 /// One request; a reply that fails the door is searched for definitions that do not.
-async fn fetch(core: &Core, cursor: Option<&str>) -> Result<Page, RequestError> {
+async fn fetch(core: &Core, kind: ListKind, cursor: Option<&str>) -> Result<Page, RequestError> {
     let server = || core.hub.server.clone();
     let params = cursor.map(|cursor| format!(r#"{{"cursor":{cursor}}}"#));
     let params = params.map(edit::raw).transpose().map_err(|error| RequestError::BadReply {
         server: server(),
         detail: format!("its cursor cannot be sent back: {error}"),
     })?;
-    let outcome = core.request("tools/list", params.as_deref(), RequestOptions::default()).await;
+    let method = kind.method();
+    let outcome = core.request(method, params.as_deref(), RequestOptions::default()).await;
     match outcome {
-        Ok(Outcome::Result(result)) => page(result.get()).ok_or_else(|| RequestError::BadReply {
+        Ok(Outcome::Result(result)) => page(kind, result.get()).ok_or_else(|| RequestError::BadReply {
             server: server(),
-            detail: "the reply to tools/list has no list of tools".to_owned(),
+            detail: format!("the reply to {method} has no list `{}`", kind.member()),
         }),
+        // Resources and templates share a capability, and many servers have only one of the two.
+        Ok(Outcome::Error(error)) if error.code == codes::METHOD_NOT_FOUND && is_half(kind) => {
+            Ok(Page::default())
+        }
         Ok(Outcome::Error(error)) => Err(RequestError::BadReply {
             server: server(),
-            detail: format!("tools/list failed with error {}: {}", error.code, quote(&error.message, 200)),
+            detail: format!("{method} failed with error {}: {}", error.code, quote(&error.message, 200)),
         }),
-        Err(Failure { error, raw: Some(raw) }) => salvage(&raw, core.hub.limits.door()).ok_or(error),
+        Err(Failure { error, raw: Some(raw) }) => salvage(kind, &raw, core.hub.limits.door()).ok_or(error),
         Err(Failure { error, raw: None }) => Err(error),
     }
 }
 
+fn is_half(kind: ListKind) -> bool {
+    matches!(kind, ListKind::Resources | ListKind::Templates)
+}
+
 /// A result that passed the door.
-fn page(result: &str) -> Option<Page> {
-    let tools = edit::elements(edit::get(result, "/tools")?).ok()?;
+fn page(kind: ListKind, result: &str) -> Option<Page> {
+    let items = edit::elements(edit::get(result, &format!("/{}", kind.member()))?).ok()?;
     Some(Page {
-        tools: tools.into_iter().map(str::to_owned).collect(),
+        items: items.into_iter().map(str::to_owned).collect(),
         dropped: Vec::new(),
         next: next_cursor(result),
     })
@@ -109,45 +121,50 @@ fn next_cursor(result: &str) -> Option<String> {
     (cursor.starts_with('"') && cursor != "\"\"").then(|| cursor.to_owned())
 }
 
-/// A reply that failed the door because of some of its tools: those are left out, by name. Any
+/// A reply that failed the door because of some of its entries: those are left out, by name. Any
 /// defect outside of a definition, and what cannot be read at all, stays a failure of the page.
-fn salvage(raw: &[u8], limits: DoorLimits) -> Option<Page> {
-    const TOOLS: &str = "/result/tools";
+fn salvage(kind: ListKind, raw: &[u8], limits: DoorLimits) -> Option<Page> {
+    let list = format!("/result/{}", kind.member());
     let survey = door::survey(raw, &limits).ok()?;
     let mut faults: Vec<(usize, &DoorError)> = Vec::new();
     for defect in &survey.defects {
-        let place = defect.pointer.strip_prefix(TOOLS)?.strip_prefix('/')?;
+        let place = defect.pointer.strip_prefix(&list)?.strip_prefix('/')?;
         let index = place.split('/').next()?.parse().ok()?;
         faults.push((index, defect));
     }
-    let tools = edit::elements(edit::get(survey.text, TOOLS)?).ok()?;
+    let items = edit::elements(edit::get(survey.text, &list)?).ok()?;
     let mut page = Page { next: next_cursor(edit::get(survey.text, "/result")?), ..Page::default() };
-    for (index, tool) in tools.into_iter().enumerate() {
+    for (index, item) in items.into_iter().enumerate() {
         match faults.iter().find(|(at, _)| *at == index) {
-            Some((_, fault)) => page.dropped.push((shown_name(tool, index), fault.to_string())),
-            None => page.tools.push(tool.to_owned()),
+            Some((_, fault)) => page.dropped.push((shown_name(kind, item, index), fault.to_string())),
+            None => page.items.push(item.to_owned()),
         }
     }
     Some(page)
 }
 
-impl ToolListing {
+impl Listing {
+    fn new(kind: ListKind) -> Self {
+        Self { kind, items: Vec::new(), dropped: Vec::new(), warnings: Vec::new() }
+    }
+
     /// Adds a definition that can be used. On a repeated page a known name is what is expected,
     /// and not worth a word.
-    fn take(&mut self, tool: String, names: &mut HashSet<String>, repeated: bool) {
-        let shown = shown_name(&tool, self.tools.len() + self.dropped.len());
-        match usable_name(&tool) {
+    fn take(&mut self, item: String, names: &mut HashSet<String>, repeated: bool) {
+        let shown = shown_name(self.kind, &item, self.items.len() + self.dropped.len());
+        match usable_name(self.kind, &item) {
             Err(reason) => self.dropped.push((shown, reason)),
             Ok(name) if names.contains(&name) => {
                 if !repeated {
+                    let noun = self.kind.noun();
                     self.warnings
-                        .push(format!("the tool `{shown}` is listed twice; the first definition counts"));
+                        .push(format!("the {noun} `{shown}` is listed twice; the first definition counts"));
                 }
             }
-            Ok(name) => match edit::raw(tool) {
+            Ok(name) => match edit::raw(item) {
                 Ok(raw) => {
                     names.insert(name);
-                    self.tools.push(raw);
+                    self.items.push(raw);
                 }
                 Err(error) => self.dropped.push((shown, error.to_string())),
             },
@@ -155,15 +172,22 @@ impl ToolListing {
     }
 }
 
-/// The name of a definition, or why it cannot be offered.
-fn usable_name(tool: &str) -> Result<String, String> {
-    if !tool.starts_with('{') {
+/// The key of a definition, or why it cannot be offered.
+fn usable_name(kind: ListKind, item: &str) -> Result<String, String> {
+    if !item.starts_with('{') {
         return Err("it is no object".to_owned());
     }
-    let name = edit::get(tool, "/name").and_then(edit::string).unwrap_or_default();
+    let name = edit::get(item, kind.key()).and_then(edit::string).unwrap_or_default();
     if name.is_empty() {
-        return Err("it has no name".to_owned());
+        return Err(format!("it has no {}", kind.key().trim_start_matches('/')));
     }
+    if kind == ListKind::Tools {
+        check_schema(item)?;
+    }
+    Ok(name)
+}
+
+fn check_schema(tool: &str) -> Result<(), String> {
     let schema = edit::get(tool, "/inputSchema").ok_or("it has no inputSchema")?;
     let is_object = edit::get(schema, "/type").and_then(edit::string).is_some_and(|kind| kind == "object");
     if !schema.starts_with('{') || !is_object {
@@ -171,12 +195,12 @@ fn usable_name(tool: &str) -> Result<String, String> {
             "its inputSchema is no schema of an object (`\"type\": \"object\"` is missing)".to_owned()
         );
     }
-    Ok(name)
+    Ok(())
 }
 
 /// A name for a report: the definition's own, made visible, or its place in the list.
-fn shown_name(tool: &str, index: usize) -> String {
-    let name = edit::get(tool, "/name").and_then(edit::string).unwrap_or_default();
+fn shown_name(kind: ListKind, item: &str, index: usize) -> String {
+    let name = edit::get(item, kind.key()).and_then(edit::string).unwrap_or_default();
     if name.is_empty() { format!("#{index}") } else { quote(&name, 100) }
 }
 

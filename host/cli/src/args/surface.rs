@@ -1,0 +1,86 @@
+//! The verbs of `toolgate mcp` for what a server offers beside tools.
+
+use clap::Args;
+
+#[derive(Debug, Args)]
+pub(crate) struct McpListed {
+    /// Only this server's.
+    pub(crate) server: Option<String>,
+    /// As whom.
+    #[arg(long, value_name = "PERSONA", default_value = "default")]
+    pub(crate) persona: String,
+    /// Print the definitions as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpResources {
+    #[command(flatten)]
+    pub(crate) listed: McpListed,
+    /// List the templates, from which URIs are made, instead of the resources.
+    #[arg(long)]
+    pub(crate) templates: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpRead {
+    /// Name of the server.
+    pub(crate) server: String,
+    /// The resource's URI, as the server lists it or as a template makes it.
+    pub(crate) uri: String,
+    #[command(flatten)]
+    pub(crate) how: How,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpPrompt {
+    /// The prompt, as SERVER.PROMPT or by the name a client sees.
+    pub(crate) prompt: String,
+    /// Its arguments as a JSON object; `-` reads them from standard input.
+    #[arg(long, value_name = "JSON|-", allow_hyphen_values = true)]
+    pub(crate) json: Option<String>,
+    /// How the messages are printed.
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
+    pub(crate) output: String,
+    #[command(flatten)]
+    pub(crate) asking: Asking,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpComplete {
+    /// Name of the server.
+    pub(crate) server: String,
+    /// Complete an argument of this prompt.
+    #[arg(long, value_name = "NAME", required_unless_present = "template")]
+    pub(crate) prompt: Option<String>,
+    /// Complete a variable of this URI template.
+    #[arg(long, value_name = "TEMPLATE", conflicts_with = "prompt")]
+    pub(crate) template: Option<String>,
+    /// The argument and what is typed of it so far.
+    #[arg(long, value_name = "NAME=TEXT")]
+    pub(crate) argument: String,
+    #[command(flatten)]
+    pub(crate) how: How,
+}
+
+/// What these verbs share.
+#[derive(Debug, Args)]
+pub(crate) struct How {
+    #[command(flatten)]
+    pub(crate) asking: Asking,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// As whom, and whether to wait.
+#[derive(Debug, Args)]
+pub(crate) struct Asking {
+    /// As whom.
+    #[arg(long, value_name = "PERSONA", default_value = "default")]
+    pub(crate) persona: String,
+    /// If a person has to approve it, wait for the answer (`approvals.hold`).
+    #[arg(long)]
+    pub(crate) wait: bool,
+}

@@ -1,0 +1,84 @@
+//! Which capabilities a caller's front door declares: those that at least one of its servers has.
+//!
+//! A server that is not connected counts by what is approved of it; one of which nothing is known yet
+//! may have anything, and a listing that turns out empty harms nobody (PR-22).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use toolgate_config::Server;
+use toolgate_signing::DefinitionKind;
+
+use crate::Gateway;
+use crate::caller::Caller;
+
+/// How long a client that reaches one server alone waits to learn what it can do.
+const ALONE: Duration = Duration::from_secs(10);
+
+/// How long one that reaches several waits for those of which nothing is known.
+const FIRST_WORD: Duration = Duration::from_secs(2);
+
+/// What may be declared to one caller. Tools are always declared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Offers {
+    /// Prompts.
+    pub prompts: bool,
+    /// Resources and their templates.
+    pub resources: bool,
+    /// Completion of arguments.
+    pub completions: bool,
+}
+
+impl Offers {
+    fn or(self, other: Self) -> Self {
+        Self {
+            prompts: self.prompts || other.prompts,
+            resources: self.resources || other.resources,
+            completions: self.completions || other.completions,
+        }
+    }
+}
+
+impl Gateway {
+    /// What this caller's servers offer together.
+    pub async fn offers(self: &Arc<Self>, caller: &Caller) -> Offers {
+        let servers = self.servers_of(caller);
+        self.meet(caller, &servers).await;
+        servers.iter().fold(Offers::default(), |sum, server| sum.or(self.offers_of(caller, server)))
+    }
+
+    /// Waits a little for servers of which nothing is known: what they offer and their instructions are
+    /// told to a client in its greeting or never. Where something is approved nobody waits.
+    async fn meet(self: &Arc<Self>, caller: &Caller, servers: &[Arc<Server>]) {
+        let mut opening = JoinSet::new();
+        for server in servers.iter().filter(|server| self.known_surface(caller, server).is_none()) {
+            let (gateway, caller, server) = (Arc::clone(self), caller.clone(), Arc::clone(server));
+            // A server that cannot be reached is told of when it is used.
+            opening.spawn(async move { drop(gateway.live(&caller, &server).await) });
+        }
+        let patience = if caller.plain_names { ALONE } else { FIRST_WORD };
+        let all = async { while opening.join_next().await.is_some() {} };
+        if tokio::time::timeout(patience, all).await.is_err() {
+            opening.detach_all();
+        }
+    }
+
+    fn offers_of(&self, caller: &Caller, server: &Server) -> Offers {
+        if let Some(live) = self.live_now(caller, server) {
+            let declares = |name: &str| live.connection.declares(name);
+            return Offers {
+                prompts: declares("/prompts"),
+                resources: declares("/resources"),
+                completions: declares("/completions"),
+            };
+        }
+        let Some(surface) = self.approved_surface(server) else {
+            return Offers { prompts: true, resources: true, completions: true };
+        };
+        let has = |kind| surface.of(kind).next().is_some();
+        let prompts = has(DefinitionKind::Prompt);
+        let resources = has(DefinitionKind::Resource) || has(DefinitionKind::Template);
+        Offers { prompts, resources, completions: prompts || has(DefinitionKind::Template) }
+    }
+}
