@@ -37,6 +37,7 @@ mod layout;
 mod line;
 mod merkle;
 mod names;
+pub mod oci;
 mod publisher;
 mod reference;
 mod serve;
@@ -60,7 +61,7 @@ pub use publisher::{
     Publisher, Revoke, RootChange, Signers, Status, Verified, first_root, mirror, read_proposal,
     sign_proposal, verify,
 };
-pub use reference::Reference;
+pub use reference::{Reference, push_target};
 pub use serve::Server;
 pub use source::Source;
 pub use time::Time;

@@ -3,7 +3,7 @@
 //! | written | means |
 //! |---|---|
 //! | `NAME` or `NAME@RANGE` | the newest release in a registry, in the order of the registries |
-//! | `oci://HOST/REPOSITORY@sha256:…` | a component in an OCI registry; read, and refused until there is a client |
+//! | `oci://HOST/REPOSITORY@sha256:…` | a component in an OCI registry, by the digest of its manifest |
 //! | `https://…/release.dsse.json` | a release on a web server, its component beside it |
 //! | `./DIR`, `../DIR`, `/DIR` | a directory with both |
 //!
@@ -20,6 +20,7 @@ use toolgate_signing::{Digest, MAX_ENVELOPE};
 use crate::client::Fetched;
 use crate::error::RegistryError;
 use crate::layout::is_plugin_name;
+use crate::oci::Repository;
 use crate::source::{check_url, get, http_client};
 use crate::{MAX_COMPONENT, files};
 
@@ -95,10 +96,9 @@ impl Reference {
             }),
             Self::Directory(path) => directory(&base.join(path)),
             Self::Release(url) => web(url).await,
-            Self::Oci { .. } => Err(RegistryError::Reference {
-                what: self.to_string(),
-                why: "this version of Toolgate has no OCI client; take the plugin from a registry, a URL or a directory".to_owned(),
-            }),
+            Self::Oci { host, repository, digest } => {
+                Repository::new(host, repository, None)?.fetch(*digest).await
+            }
         }
     }
 }
@@ -171,6 +171,24 @@ pub(crate) fn paired(what: &str, component: Vec<u8>, release: Vec<u8>) -> Result
         return Err(RegistryError::Digest { what: format!("the component at {what}"), expected, found });
     }
     Ok(Fetched { component, release })
+}
+
+/// Host, repository and tag of `oci://HOST/REPOSITORY[:TAG]`, where a plugin is pushed to.
+pub fn push_target(text: &str) -> Option<(String, String, Option<String>)> {
+    let rest = text.strip_prefix("oci://")?;
+    let (name, tag) = match rest.rsplit_once(':') {
+        Some((name, tag)) if !tag.contains('/') => (name, Some(tag)),
+        _ => (rest, None),
+    };
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+    let fits = |tag: &str| (1..=128).contains(&tag.len()) && tag.bytes().all(plain);
+    if !tag.is_none_or(fits) {
+        return None;
+    }
+    match oci(&format!("{name}@{}", Digest::of(b"")))? {
+        Reference::Oci { host, repository, .. } => Some((host, repository, tag.map(str::to_owned))),
+        _ => None,
+    }
 }
 
 /// `HOST/REPOSITORY@sha256:…`, by the grammar of the distribution specification.

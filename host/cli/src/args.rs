@@ -15,8 +15,8 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use key::{Key, KeyNew, KeyShow, KeySign};
 pub(crate) use life::{
-    PluginDeny, PluginInstall, PluginRemove, PluginRetry, PluginSearch, PluginTrust, PluginUpdate, TrustAdd,
-    TrustRemove,
+    PluginDeny, PluginInstall, PluginPublish, PluginRemove, PluginRetry, PluginSearch, PluginTrust,
+    PluginUpdate, TrustAdd, TrustRemove,
 };
 pub(crate) use lock::{LockCheck, LockCommand, LockUpdate};
 pub(crate) use mcp::{Mcp, McpAdd, McpCall, McpDecide, McpExplain, McpList, McpName, McpPin, McpStatus};

@@ -76,9 +76,21 @@ async fn a_directory_gives_both_files_only_if_they_belong_together() {
     assert_eq!(reference.fetch(directory.path()).await.unwrap_err().code(), "reference");
 }
 
-#[tokio::test]
-async fn an_oci_reference_is_refused_with_what_works_instead() {
-    let reference = Reference::parse(&format!("oci://r.example/acme/guard@{HEX}")).unwrap();
-    let error = reference.fetch(Path::new("")).await.unwrap_err();
-    assert!(error.to_string().contains("no OCI client"), "{error}");
+#[test]
+fn a_plugin_is_pushed_to_a_repository_with_a_tag_or_without() {
+    let target = |text: &str| push_target(text);
+    let of = |host: &str, name: &str, tag: Option<&str>| {
+        Some((host.to_owned(), name.to_owned(), tag.map(str::to_owned)))
+    };
+    assert_eq!(target("oci://r.example:5000/acme/guard"), of("r.example:5000", "acme/guard", None));
+    assert_eq!(target("oci://r.example/acme/guard:1.0"), of("r.example", "acme/guard", Some("1.0")));
+    for bad in [
+        "r.example/acme",
+        "oci://r.example",
+        "oci://r.example/acme:",
+        "oci://r.example/Acme",
+        "oci://r.example/a:b c",
+    ] {
+        assert_eq!(target(bad), None, "{bad}");
+    }
 }

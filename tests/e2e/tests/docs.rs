@@ -51,6 +51,16 @@ const NOT_RUN: &[NotRun] = &[
         covered_by: "the_pin_typed_at_a_terminal_opens_and_is_not_shown",
     },
     NotRun {
+        begins: "toolgate plugin publish guard oci:",
+        why: "needs an OCI registry",
+        covered_by: "card_012_a_plugin_goes_through_a_registry_without_referrers_by_the_fallback_tag",
+    },
+    NotRun {
+        begins: "toolgate plugin install oci:",
+        why: "needs an OCI registry",
+        covered_by: "card_012_a_plugin_goes_through_a_registry_without_referrers_by_the_fallback_tag",
+    },
+    NotRun {
         begins: "toolgate registry serve",
         why: "never ends",
         covered_by: "a_registry_is_served_verified_and_mirrored_over_http",

@@ -18,6 +18,7 @@ mod life;
 mod limits;
 mod lock;
 mod misbehaving;
+mod oci;
 mod operator;
 mod pins;
 mod policies;

@@ -1,14 +1,17 @@
 //! The verbs of `toolgate plugin` that change what is in force and who may sign.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 
 use super::Json;
 
 #[derive(Debug, Args)]
+#[allow(clippy::doc_markdown)] // printed as help, where no link belongs
 pub(crate) struct PluginInstall {
     /// Which plugin: NAMESPACE/NAME or NAMESPACE/NAME@RANGE (as @^1.2) from an index of plugins.indexes,
-    /// ./DIR with component.wasm and release.dsse.json, or the https://… URL of a release.dsse.json with
-    /// component.wasm beside it.
+    /// oci://HOST/REPOSITORY@sha256:… from an OCI registry, ./DIR with component.wasm and
+    /// release.dsse.json, or the https://… URL of a release.dsse.json with component.wasm beside it.
     pub(crate) reference: String,
     /// Which of its decisions count; by default all it declares but allow.
     #[arg(long, value_name = "DECISION", value_delimiter = ',')]
@@ -29,6 +32,25 @@ pub(crate) struct PluginInstall {
     /// Do not ask. It stands in for the question, not for the proof that you are the operator.
     #[arg(short, long)]
     pub(crate) yes: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[allow(clippy::doc_markdown)] // printed as help, where no link belongs
+pub(crate) struct PluginPublish {
+    /// The plugin: a directory with component.wasm and release.dsse.json.
+    pub(crate) plugin: PathBuf,
+    /// Where to: oci://HOST/REPOSITORY, or with a tag oci://HOST/REPOSITORY:TAG. A registry that is a
+    /// directory is written by `toolgate registry publish`.
+    pub(crate) target: String,
+    /// The name to sign in with, where the registry wants one.
+    #[arg(long, value_name = "NAME", requires = "password_file")]
+    pub(crate) username: Option<String>,
+    /// A file with the password or token.
+    #[arg(long, value_name = "FILE", requires = "username")]
+    pub(crate) password_file: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

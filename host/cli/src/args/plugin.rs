@@ -3,8 +3,8 @@
 use clap::{Args, Subcommand};
 
 use super::{
-    Json, PluginDeny, PluginInstall, PluginRemove, PluginRetry, PluginSearch, PluginSign, PluginTrust,
-    PluginUpdate,
+    Json, PluginDeny, PluginInstall, PluginPublish, PluginRemove, PluginRetry, PluginSearch, PluginSign,
+    PluginTrust, PluginUpdate,
 };
 
 #[derive(Debug, Subcommand)]
@@ -17,6 +17,8 @@ pub(crate) enum Plugin {
     Verify(PluginRef),
     /// Sign a release of a component: what it says is read from plugin.toml and from the binary.
     Sign(PluginSign),
+    /// Push a signed plugin to a repository of an OCI registry.
+    Publish(PluginPublish),
     /// Look through the indexes of plugins.indexes for plugins by name.
     Search(PluginSearch),
     /// Install a signed plugin: shows what it may do, asks, compiles it, and puts it in force.

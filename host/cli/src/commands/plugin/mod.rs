@@ -5,6 +5,7 @@ mod fetch;
 mod inspect;
 mod install;
 mod list;
+mod publish;
 mod search;
 mod sign;
 mod trust;
@@ -25,9 +26,11 @@ use crate::exit::{Code, Failure};
 
 /// Runs one verb.
 pub(crate) async fn run(explicit: Option<&Path>, command: &Plugin) -> Result<(), Failure> {
-    // Signing is the author's, who may have no configuration.
-    if let Plugin::Sign(args) = command {
-        return sign::run(args);
+    // Signing and publishing are the author's, who may have no configuration.
+    match command {
+        Plugin::Sign(args) => return sign::run(args),
+        Plugin::Publish(args) => return publish::publish(args).await,
+        _ => {}
     }
     let config = context::config(explicit)?;
     match command {
@@ -35,6 +38,7 @@ pub(crate) async fn run(explicit: Option<&Path>, command: &Plugin) -> Result<(),
         Plugin::Inspect(args) => inspect::inspect(&config, &args.plugin, args.json),
         Plugin::Verify(args) => verify::verify(&config, &args.plugin, args.json),
         Plugin::Sign(args) => sign::run(args),
+        Plugin::Publish(args) => publish::publish(args).await,
         Plugin::Search(args) => search::search(&config, args).await,
         Plugin::Install(args) => install::install(&config, args).await,
         Plugin::Update(args) => install::update(&config, args).await,

@@ -74,7 +74,7 @@ fn report(published: &Published, as_json: bool) -> Result<(), Failure> {
 }
 
 /// The two files of a plugin, and whatever else its directory holds: a release may name some of it by digest.
-fn read_plugin(dir: &Path) -> Result<Plugin, Failure> {
+pub(crate) fn read_plugin(dir: &Path) -> Result<Plugin, Failure> {
     let component = required(dir, COMPONENT_FILE)?;
     let release = required(dir, RELEASE_FILE)?;
     let entries = std::fs::read_dir(dir).map_err(|error| unreadable(dir, &error))?;

@@ -7,6 +7,8 @@ mod init;
 mod root;
 mod show;
 
+pub(crate) use change::read_plugin;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -16,6 +18,7 @@ use toolgate_signing::{PublicKey, Signer};
 use crate::args::registry::{Registry, RegistryRoot, SignWithAll};
 use crate::exit::{Code, Failure};
 use crate::keys::{SignWith, read_public, read_secret};
+use crate::next_step;
 
 /// Runs one verb.
 pub(crate) async fn run(command: Registry) -> Result<(), Failure> {
@@ -99,11 +102,19 @@ fn own_fingerprint(dir: &Path) -> Result<Fingerprint, Failure> {
 
 /// A refusal with its exit code.
 fn failure(error: &PublishError) -> Failure {
-    Failure::new(code(error.class()), error)
+    with_next_step(Failure::new(code(error.class()), error), error.code())
 }
 
-fn refused(error: &RegistryError) -> Failure {
-    Failure::new(code(error.class()), error)
+/// A refusal of a registry with its exit code.
+pub(crate) fn refused(error: &RegistryError) -> Failure {
+    with_next_step(Failure::new(code(error.class()), error), error.code())
+}
+
+fn with_next_step(failure: Failure, code: &str) -> Failure {
+    match next_step::of(code) {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
 }
 
 fn code(class: ErrorClass) -> Code {
