@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use toolgate_base::{Secret, SystemClock};
 use toolgate_config::Config;
 use toolgate_config::managed::ManagedServer;
-use toolgate_gateway::{Caller, Gateway, Parts, assemble};
-use toolgate_plugins::{HostOptions, PluginHost};
+use toolgate_gateway::{Caller, Gateway, Parts, assemble, ports};
+use toolgate_plugins::{HostOptions, PluginHost, Ports};
 use toolgate_store::Store;
 use toolgate_wire::envelope::Era;
 
@@ -113,9 +113,9 @@ pub(crate) fn store_failure(error: toolgate_store::StoreError) -> Failure {
 }
 
 /// The plugin host with its cache of native code below the data directory.
-pub(crate) fn plugin_host(config: &Config) -> Result<Arc<PluginHost>, Failure> {
+pub(crate) fn plugin_host(config: &Config, ports: Ports) -> Result<Arc<PluginHost>, Failure> {
     let options = HostOptions { cache_dir: Some(config.data_dir.join("aot")) };
-    PluginHost::new(options)
+    PluginHost::connected(options, ports)
         .map_err(|error| Failure::failed(format!("the plugin host cannot start: {error}")))
 }
 
@@ -175,7 +175,7 @@ pub(crate) fn bare_gateway(config: Config, writer: &str) -> Result<Arc<Gateway>,
 
 fn built(config: Config, writer: &str) -> Result<(Arc<Gateway>, Arc<PluginHost>), Failure> {
     let store = Arc::new(store(&config, writer)?);
-    let host = plugin_host(&config)?;
+    let host = plugin_host(&config, ports::ports(&store))?;
     let assembled = assemble::assemble(&host, &config, &store).map_err(|refusal| {
         let code = if refusal.is_integrity() { Code::Integrity } else { Code::Usage };
         Failure::new(code, &refusal).hint(

@@ -76,7 +76,7 @@ fn load_layers(
     let mut plugins = operator_plugins.clone();
     plugins.managed &= is_managed;
     if plugins.managed {
-        PluginsLayer::of(&data_dir).add_to(&mut plugins, &mut notices)?;
+        PluginsLayer::of(&data_dir).add_to(&mut plugins, &mut notices, &variables)?;
     }
     let merged = merge(top.servers, top.personas, &top.bindings, layer.servers, &mut notices);
     Ok(Config {

@@ -160,6 +160,7 @@ pub fn masked_server(server: &Server) -> Value {
         },
         "adapter": server.adapter.as_ref().map(|adapter| json!({
             "plugin": adapter.plugin,
+            "grants": server.shown.grants,
             "settings": server.shown.settings.clone().unwrap_or_else(|| json!({})),
         })),
         "description": server.description,

@@ -9,13 +9,14 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use toolgate_labels::Pattern;
 use toolgate_signing::{Digest, PublicKey};
 
 use crate::error::ConfigError;
 use crate::error::Notice;
-use crate::expand::VariableUse;
+use crate::expand::{VariableUse, Variables};
+use crate::grants::{self, Grants};
 use crate::index::{Index, Updates};
 use crate::plugins_layer::PluginsLayer;
 use crate::server::Server;
@@ -84,9 +85,26 @@ impl Config {
         again.plugins = self.operator_plugins.clone();
         again.plugins.managed = managed;
         if managed {
-            PluginsLayer::of(&self.data_dir).add_to(&mut again.plugins, &mut Vec::new())?;
+            let layer = PluginsLayer::of(&self.data_dir);
+            self.with_variables(|variables| layer.add_to(&mut again.plugins, &mut Vec::new(), variables))?;
         }
         Ok(again)
+    }
+
+    /// Reads what an installed plugin is granted, a JSON object as text. Its variables are those of this
+    /// process and of secrets.env as it is now.
+    pub fn grants_of(&self, text: &str) -> Result<Grants, ConfigError> {
+        let file = self.data_dir.join(crate::plugins_layer::DIRECTORY);
+        self.with_variables(|variables| grants::parse(text, &file, &self.data_dir, variables))
+    }
+
+    fn with_variables<T>(
+        &self,
+        read: impl FnOnce(&Variables<'_>) -> Result<T, ConfigError>,
+    ) -> Result<T, ConfigError> {
+        let secrets = crate::secrets::read(&self.config_dir)?;
+        let process = |name: &str| std::env::var(name).ok();
+        read(&Variables { process: &process, secrets, dotenv: BTreeMap::new() })
     }
 
     /// Whether this persona exists and is bound to that server, whatever its capabilities say.
@@ -214,10 +232,10 @@ pub struct Load {
     pub decisions: Vec<String>,
     /// A JSON object, as text.
     pub settings_json: String,
-    /// What it may reach beyond its own memory, by interface; the plugin host reads it.
-    pub grants: Map<String, Value>,
     /// For a plugin of the layer `plugins.d`: the digests it was accepted by.
     pub installed: Option<crate::plugins_layer::Installed>,
+    /// What it may reach beyond its own memory.
+    pub granted: Grants,
     /// The settings with templates in place of what variables expanded to.
     pub(crate) shown_settings: Value,
     /// The grants likewise.

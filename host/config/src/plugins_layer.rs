@@ -15,14 +15,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use toolgate_base::files::{create_private_dir, write_private};
 use toolgate_base::lock::FileLock;
 use toolgate_signing::{Digest, PublicKey};
 
 use crate::discover::{read_text, refuse_writable};
 use crate::error::{ConfigError, Level, Notice};
+use crate::expand::Variables;
 use crate::model::{Load, Plugins, TrustRule};
+use crate::read::without_values;
 
 #[cfg(test)]
 mod tests;
@@ -240,8 +242,13 @@ impl PluginsLayer {
         }
     }
 
-    /// Adds the layer to what `toolgate.yaml` says.
-    pub fn add_to(&self, plugins: &mut Plugins, notices: &mut Vec<Notice>) -> Result<(), ConfigError> {
+    /// Adds the layer to what `toolgate.yaml` says. Grants may name `variables`.
+    pub(crate) fn add_to(
+        &self,
+        plugins: &mut Plugins,
+        notices: &mut Vec<Notice>,
+        variables: &Variables<'_>,
+    ) -> Result<(), ConfigError> {
         refuse_writable(&self.directory())?;
         // A rule of the operator's comes first and therefore decides for every name it covers.
         plugins.trust.extend(self.rules()?.into_iter().map(TrustRule::from));
@@ -254,12 +261,12 @@ impl PluginsLayer {
                 notices.push(Notice::new(Level::Info, None, text));
                 continue;
             }
-            plugins.load.push(self.load_of(installed)?);
+            plugins.load.push(self.load_of(installed, variables)?);
         }
         Ok(())
     }
 
-    fn load_of(&self, installed: Installed) -> Result<Load, ConfigError> {
+    fn load_of(&self, installed: Installed, variables: &Variables<'_>) -> Result<Load, ConfigError> {
         let object = |text: &str, what: &str| match serde_json::from_str::<Value>(text) {
             Ok(Value::Object(map)) => Ok(map),
             _ => Err(ConfigError::State {
@@ -268,7 +275,9 @@ impl PluginsLayer {
             }),
         };
         let settings = object(&installed.settings, "settings")?;
-        let grants = object(&installed.grants, "grants")?;
+        let grants = Value::Object(object(&installed.grants, "grants")?);
+        let file = self.file_of(&installed.name);
+        let granted = crate::grants::parse(&installed.grants, &file, &self.data_dir, variables)?;
         Ok(Load {
             plugin: installed.name.clone(),
             dir: Some(self.files_of(&installed.release)),
@@ -276,8 +285,8 @@ impl PluginsLayer {
             decisions: installed.decisions.clone(),
             settings_json: installed.settings.clone(),
             shown_settings: Value::Object(settings),
-            shown_grants: Value::Object(Map::clone(&grants)),
-            grants,
+            shown_grants: without_values(grants),
+            granted,
             installed: Some(installed),
         })
     }

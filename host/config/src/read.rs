@@ -6,6 +6,7 @@
 //! absent.
 
 mod fields;
+mod grants;
 mod indexes;
 pub(crate) mod keys;
 mod persona;
@@ -21,6 +22,7 @@ use crate::error::{Level, Notice, Place, Problem, nearest, quoted};
 use crate::expand::Variables;
 use crate::node::{Node, Text, Value};
 
+pub(crate) use grants::{read_grants, without_values};
 pub(crate) use plugins::is_plugin_name;
 pub(crate) use sections::{Binding, Top, read_top};
 pub(crate) use server::{FORMAT, Layer, read_server};

@@ -155,7 +155,8 @@ fn server() -> Value {
         }),
         "adapter" => block(&keys::ADAPTER, "The adapter in front of it.", |key| match key {
             "plugin" => text("owner/name of the adapter."),
-            _ => object("Its settings."),
+            "settings" => object("Its settings."),
+            _ => grants(),
         }),
         _ => text("Your own words about it."),
     })
@@ -226,9 +227,59 @@ fn plugins() -> Value {
                     "description": "Which of its decisions count. Default: ask, deny, redact.",
                 }),
                 "settings" => object("Its settings."),
-                _ => object("What it may reach."),
+                _ => grants(),
             }),
         }),
+    })
+}
+
+fn grants() -> Value {
+    let labelled = |listed: bool, description: &str, entry: Value| {
+        let map = json!({ "type": "object", "propertyNames": { "pattern": "^[a-z][a-z0-9-]{0,63}$" }, "additionalProperties": entry });
+        let labels = texts("Labels, as the release declares them.");
+        let choices = if listed { json!([labels, map]) } else { json!([map]) };
+        json!({ "anyOf": choices, "description": description })
+    };
+    let whole = || json!({ "const": true, "description": "As the release declares it." });
+    let bytes = |description: &str| json!({ "type": "integer", "minimum": 1, "description": description });
+    block(&keys::GRANTS, "What it may reach beyond its own memory, by label of its release.", |key| match key
+    {
+        "http" => labelled(
+            true,
+            "Origins that it may send requests to.",
+            json!({ "anyOf": [whole(), texts("Origins."),
+            block(&keys::GRANT_HTTP, "What is left out is as the release declares it.", |key| match key {
+                "hosts" => texts("Origins such as https://api.example.com; http only for a loopback address."),
+                "methods" => texts("In small letters."),
+                "max_response" => bytes("Most bytes of an answer."),
+                _ => duration("Bound on one request, at most 30s. Default: 5s."),
+            })] }),
+        ),
+        "secrets" => labelled(
+            false,
+            "Secrets that it may send, or see.",
+            json!({ "anyOf": [text("Its value, as ${NAME}."),
+            block(&keys::GRANT_SECRET, "One secret.", |key| match key {
+                "value" => text("Its value, as ${NAME}."),
+                "send_to" => texts("Origins that it may be sent to."),
+                _ => flag("Whether the plugin may see it; each use is audited. Default: false."),
+            })] }),
+        ),
+        "kv" => labelled(
+            true,
+            "What it may keep between calls.",
+            json!({ "anyOf": [whole(),
+            block(&keys::GRANT_KV, "One store.", |_| bytes("Most bytes of keys and values."))] }),
+        ),
+        _ => labelled(
+            false,
+            "Directories that it may open.",
+            json!({ "anyOf": [text("A directory."), texts("Directories."),
+            block(&keys::GRANT_FILES, "Directories.", |key| match key {
+                "directories" => json!({ "anyOf": [text("A directory."), texts("Directories.")] }),
+                _ => choice(&["read", "write"], "Default: what the release declares."),
+            })] }),
+        ),
     })
 }
 

@@ -6,10 +6,14 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde_json::{Map, Value};
 use toolgate_base::{Secret, Timeouts};
 use toolgate_net::Url;
+use toolgate_signing::Digest;
 
+use crate::grants::Grants;
 use crate::masked::{mask_template, mask_url};
+use crate::model::grants_digest;
 
 /// One entry of `servers`, or one file of the managed layer.
 #[derive(Debug, Clone)]
@@ -245,12 +249,24 @@ pub struct Trust {
 }
 
 /// `adapter`.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq)]
 pub struct AdapterUse {
     /// The adapter's plugin name.
     pub plugin: String,
     /// A JSON object, as text.
     pub settings_json: String,
+    /// What it may reach beyond its own memory.
+    pub granted: Grants,
+}
+
+impl Server {
+    /// Digest of what its adapter is granted, settings and grants, as a lock has it; templates stand in
+    /// place of what variables expand to. None without an adapter.
+    pub fn adapter_grants_digest(&self) -> Option<Digest> {
+        self.adapter.as_ref()?;
+        let object = |shown: &Option<Value>| shown.clone().unwrap_or_else(|| Value::Object(Map::new()));
+        Some(grants_digest(&[], &object(&self.shown.settings), &object(&self.shown.grants)))
+    }
 }
 
 impl fmt::Debug for AdapterUse {
@@ -268,6 +284,7 @@ pub(crate) struct Shown {
     pub(crate) cwd: Option<String>,
     pub(crate) url: Option<String>,
     pub(crate) settings: Option<serde_json::Value>,
+    pub(crate) grants: Option<serde_json::Value>,
 }
 
 impl fmt::Debug for Shown {

@@ -24,11 +24,11 @@ use toolgate_store::{AuditRow, Store};
 
 use crate::bundle;
 use crate::indexes::check_revoked;
+use crate::ports;
 use crate::views::Views;
 
 pub use refusal::{Refusal, Revoked};
 use wanted::NotHad;
-pub(crate) use wanted::admission;
 pub(crate) use wanted::each_wanted as wanted_each;
 pub use wanted::{Wanted, wanted};
 
@@ -266,7 +266,11 @@ pub(crate) fn adapter_wanted(config: &Config, used: &AdapterUse) -> Result<Wante
     let (files, installed) = adapter_files(config, used)?;
     Ok(Wanted {
         files,
-        admission: Admission { settings: used.settings_json.clone(), ..Admission::default() },
+        admission: Admission {
+            settings: used.settings_json.clone(),
+            grants: ports::grants(&used.granted),
+            ..Admission::default()
+        },
         name: Some(used.plugin.clone()),
         version: None,
         grants: grants_digest(&[], &serde_json::Value::Null, &serde_json::Value::Null),

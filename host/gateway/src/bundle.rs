@@ -29,7 +29,9 @@ type Embedded = (&'static str, &'static [u8], &'static [u8]);
 /// In the order they are asked: the cheap ones that mostly decide come first.
 const POLICIES: &[Embedded] =
     embedded!["capabilities" "0.1.0", "trust" "0.1.0", "hidden-text" "0.1.0", "ask" "0.1.0"];
-const ADAPTERS: &[Embedded] = embedded!["filesystem" "0.1.0"];
+const ADAPTERS: &[Embedded] = embedded!["filesystem" "0.1.0", "fetch" "0.1.0", "sqlite" "0.1.0"];
+/// Policies that are off until `plugins.load` names them: what they judge by stands in their settings.
+const ON_REQUEST: &[Embedded] = embedded!["arguments" "0.1.0", "taint" "0.1.0"];
 
 /// The keys that may sign first-party plugins; more than one, so that one can be lost. A line that is
 /// no admissible key is left out, and fewer keys open nothing.
@@ -45,12 +47,12 @@ pub fn policies() -> Vec<PluginFiles> {
 
 /// Every plugin of the bundle, adapters included.
 pub fn all() -> Vec<PluginFiles> {
-    POLICIES.iter().chain(ADAPTERS).map(files).collect()
+    POLICIES.iter().chain(ADAPTERS).chain(ON_REQUEST).map(files).collect()
 }
 
 /// A plugin of the bundle by its name.
 pub fn find(name: &str) -> Option<PluginFiles> {
-    POLICIES.iter().chain(ADAPTERS).find(|embedded| embedded.0 == name).map(files)
+    POLICIES.iter().chain(ADAPTERS).chain(ON_REQUEST).find(|embedded| embedded.0 == name).map(files)
 }
 
 fn files(embedded: &Embedded) -> PluginFiles {

@@ -19,7 +19,7 @@ use toolgate_base::files::{create_private_dir, write_private};
 use toolgate_base::{Clock as _, SystemClock, clock};
 use toolgate_config::plugins_layer::{Installed, PluginsLayer, STORE, UpdateMode};
 use toolgate_config::{Bundle, Config, ConfigError};
-use toolgate_plugins::{DecisionSet, LoadErrorKind, PluginHost, Power, powers, widening};
+use toolgate_plugins::{Admission, DecisionSet, LoadErrorKind, PluginHost, Power, powers, widening};
 use toolgate_signing::{Digest, VerifiedRelease};
 
 use crate::assemble::{COMPONENT_FILE, PluginFiles, RELEASE_FILE, Refusal};
@@ -188,7 +188,7 @@ pub fn commit(
     terms: &Terms,
 ) -> Result<Installed, InstallError> {
     let stated = offer.release.release();
-    compile(host, offer, terms)?;
+    compile(config, host, offer, terms)?;
     let layer = PluginsLayer::of(&config.data_dir);
     let lock = layer.lock()?;
     // Since the offer was made, another install may have finished or the digest may have been denied.
@@ -245,11 +245,18 @@ pub fn default_decisions(release: &VerifiedRelease) -> Vec<String> {
 }
 
 /// Everything a load checks; the compiled code is kept for the gateway that will load it.
-fn compile(host: &Arc<PluginHost>, offer: &Offer, terms: &Terms) -> Result<(), InstallError> {
+fn compile(
+    config: &Config,
+    host: &Arc<PluginHost>,
+    offer: &Offer,
+    terms: &Terms,
+) -> Result<(), InstallError> {
     let plugin = offer.release.release().name.clone();
     let entry = |reason: String| Refusal::Entry { plugin: plugin.clone(), reason };
     let decisions = DecisionSet::parse(&terms.decisions).map_err(|error| entry(error.to_string()))?;
-    let admission = crate::assemble::admission(&plugin, decisions, &terms.settings, &terms.grants)?;
+    let grants = config.grants_of(&terms.grants)?;
+    let admission =
+        Admission { decisions, settings: terms.settings.clone(), grants: crate::ports::grants(&grants) };
     match host.load(&offer.files.component, &offer.release, &admission) {
         Ok(_) => Ok(()),
         // An adapter gets the settings of each server that uses it.

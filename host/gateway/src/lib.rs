@@ -34,6 +34,7 @@ mod locked;
 mod notes;
 mod offers;
 mod pin;
+pub mod ports;
 mod rate;
 mod redact;
 pub mod reload;

@@ -60,11 +60,20 @@ pub fn class_of_host(host: &str) -> AddressClass {
     AddressClass::Unknown
 }
 
-/// The class of an address. An IPv4-mapped IPv6 address has the class of the address in it.
+/// The class of an address. An IPv6 address that carries an IPv4 one (mapped, RFC 4291 2.5.5.2;
+/// translated, RFC 6052; 6to4, RFC 3056) has the class of the address in it: a gateway leads there.
 pub fn classify(address: IpAddr) -> AddressClass {
     match address {
         IpAddr::V4(v4) => classify_v4(v4),
-        IpAddr::V6(v6) => v6.to_ipv4_mapped().map_or_else(|| classify_v6(v6), classify_v4),
+        IpAddr::V6(v6) => carried(v6).map_or_else(|| classify_v6(v6), classify_v4),
+    }
+}
+
+fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let embedded = |high: u16, low: u16| Ipv4Addr::from(u32::from(high) << 16 | u32::from(low));
+    match address.segments() {
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => Some(embedded(high, low)),
+        _ => address.to_ipv4_mapped(),
     }
 }
 
@@ -85,7 +94,13 @@ fn classify_v4(address: Ipv4Addr) -> AddressClass {
         AddressClass::LinkLocal
     } else if address.is_private() || (first == 100 && (64..128).contains(&second)) {
         AddressClass::Private
-    } else if first == 0 || first >= 224 || address.is_documentation() {
+    } else if first == 0
+        || first >= 224
+        || address.is_documentation()
+        // Benchmarks (RFC 2544) and protocol assignments (RFC 6890).
+        || (first == 198 && (second & 0xfe) == 18)
+        || matches!(address.octets(), [192, 0, 0, _])
+    {
         AddressClass::Special
     } else {
         AddressClass::Public

@@ -64,6 +64,11 @@ pub enum NetError {
 /// Makes a client. Cheap to clone afterwards; each one has a connection pool of its own, so a caller
 /// that must not share connections with another makes its own.
 pub fn client(options: &ClientOptions) -> Result<reqwest::Client, NetError> {
+    builder(options)?.build().map_err(NetError::Client)
+}
+
+/// What every client of Toolgate has in common.
+pub(crate) fn builder(options: &ClientOptions) -> Result<reqwest::ClientBuilder, NetError> {
     if options.connect_timeout.is_zero() {
         return Err(NetError::Options("connect_timeout is zero; give at least a millisecond"));
     }
@@ -80,7 +85,7 @@ pub fn client(options: &ClientOptions) -> Result<reqwest::Client, NetError> {
     if let Some(total) = options.total_timeout {
         builder = builder.timeout(total);
     }
-    builder.build().map_err(NetError::Client)
+    Ok(builder)
 }
 
 fn tls() -> Result<rustls::ClientConfig, NetError> {

@@ -8,10 +8,12 @@
 //! - no redirect is followed by itself: each one is a new decision about an address;
 //! - no cookie is kept: two callers never share a session by accident.
 //!
-//! [`address`] says to which class an address belongs; [`client()`] makes a client.
+//! [`address`] says to which class an address belongs; [`client()`] makes a client; [`guard`] sends
+//! requests to addresses that a stranger chose.
 
 pub mod address;
 pub mod client;
+pub mod guard;
 
 pub use address::{AddressClass, class_of_host, classify, is_loopback};
 pub use client::{ClientOptions, NetError, client};

@@ -21,7 +21,9 @@ use crate::fault::{AdapterFault, Fault, FaultKind, Whose};
 use crate::guest::{Guest, Prepared};
 use crate::identity::Identity;
 use crate::limits::MAX_BATCH;
+use crate::state::Phase;
 use crate::strikes::Strikes;
+use crate::waiting;
 
 /// Calls that one instance serves before it makes room for a fresh one.
 const MAX_USES: u32 = 1_000;
@@ -67,6 +69,7 @@ impl Adapter {
             content: exports.function::<One, adapter::Change>("content")?,
         };
         let mut guest = exports.into_guest();
+        guest.state().phase = Phase::BeforeVerdict;
         let configured: Result<(), types::Error> =
             guest.call(&functions.configure, ()).map_err(LoadErrorKind::DoesNotStart)?;
         configured.map_err(|error| LoadErrorKind::NotConfigured(answers::error(&error).1))?;
@@ -111,7 +114,7 @@ impl Adapter {
     pub fn tools(&self, requests: &[Arc<Facts>]) -> Result<Vec<Change>, AdapterFault> {
         let mut changes = Vec::with_capacity(requests.len());
         for batch in requests.chunks(MAX_BATCH) {
-            let said = self.with_instance(|guest| self.ask_many(guest, batch))?;
+            let said = self.with_instance(Phase::BeforeVerdict, |guest| self.ask_many(guest, batch))?;
             changes.extend(said);
         }
         Ok(changes)
@@ -119,22 +122,41 @@ impl Adapter {
 
     /// The arguments that the server shall get. [`Change::Fail`] refuses the call.
     pub fn arguments(&self, facts: &Arc<Facts>) -> Result<Change, AdapterFault> {
-        self.with_instance(|guest| self.ask_one(guest, &self.functions.arguments, facts))
+        self.with_instance(Phase::BeforeVerdict, |guest| {
+            self.ask_one(guest, &self.functions.arguments, facts)
+        })
     }
 
     /// What becomes of a result. [`Change::Fail`] fails the call.
     pub fn content(&self, facts: &Arc<Facts>) -> Result<Change, AdapterFault> {
-        self.with_instance(|guest| self.ask_one(guest, &self.functions.content, facts))
+        self.with_instance(Phase::Open, |guest| self.ask_one(guest, &self.functions.content, facts))
     }
 
     /// Runs `ask` in a warm instance, or a new one, and keeps it only if all went well.
-    fn with_instance<T>(&self, ask: impl FnOnce(&mut Guest) -> Result<T, Fault>) -> Result<T, AdapterFault> {
+    fn with_instance<T>(
+        &self,
+        phase: Phase,
+        ask: impl FnOnce(&mut Guest) -> Result<T, Fault>,
+    ) -> Result<T, AdapterFault> {
+        if self.prepared.shared.opened.waits() {
+            return waiting::apart(|| self.with_instance_here(phase, ask))
+                .unwrap_or_else(|| Err(self.prepared.busy().into()));
+        }
+        self.with_instance_here(phase, ask)
+    }
+
+    fn with_instance_here<T>(
+        &self,
+        phase: Phase,
+        ask: impl FnOnce(&mut Guest) -> Result<T, Fault>,
+    ) -> Result<T, AdapterFault> {
         if self.strikes.is_out() {
             return Err(Strikes::fault(self.name()).into());
         }
         let _live = self.live.take(PLACE_WAIT).ok_or_else(|| self.busy())?;
         let result = self.take_warm().and_then(|mut warm| {
             warm.guest.renew(self.prepared.shared.limits.call);
+            warm.guest.state().phase = phase;
             let answer = ask(&mut warm.guest)?;
             warm.uses += 1;
             self.keep(warm);
@@ -155,6 +177,7 @@ impl Adapter {
             return Ok(warm);
         }
         let mut guest = self.prepared.instantiate(self.prepared.shared.limits.init)?;
+        guest.state().phase = Phase::BeforeVerdict;
         let configured: Result<(), types::Error> = guest.call(&self.functions.configure, ())?;
         match configured {
             Ok(()) => Ok(Warm { guest, uses: 0 }),

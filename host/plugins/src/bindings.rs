@@ -21,6 +21,11 @@ wasmtime::component::bindgen!({
             import toolgate:plugin/matching@0.1.0;
             import toolgate:plugin/documents@0.1.0;
             import toolgate:plugin/requests@0.1.0;
+            import toolgate:plugin/kv@0.1.0;
+            import toolgate:plugin/http@0.1.0;
+            import toolgate:plugin/secrets@0.1.0;
+            import toolgate:plugin/secrets-reveal@0.1.0;
+            import toolgate:plugin/files@0.1.0;
             import toolgate:plugin/adapter@0.1.0;
             import toolgate:plugin/installer@0.1.0;
         }
@@ -30,9 +35,14 @@ wasmtime::component::bindgen!({
     with: {
         "toolgate:plugin/documents.document": crate::facts::Document,
         "toolgate:plugin/requests.request": crate::facts::SharedFacts,
+        "toolgate:plugin/kv.store": crate::capability::kv::Store,
+        "toolgate:plugin/http.client": crate::capability::http::Client,
+        "toolgate:plugin/secrets.secret": crate::capability::secrets::Handle,
+        "toolgate:plugin/files.dir": crate::capability::files::Directory,
     },
 });
 
 pub(crate) use toolgate::plugin::{
-    adapter, clock, documents, hashing, installer, log, matching, requests, settings, types,
+    adapter, clock, documents, files, hashing, http, installer, kv, log, matching, requests, secrets,
+    secrets_reveal, settings, types,
 };

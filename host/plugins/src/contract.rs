@@ -24,8 +24,9 @@ const TYPES: &str = "types";
 /// What adds one interface to a linker.
 type Link = fn(&mut Linker<State>) -> wasmtime::Result<()>;
 
-/// Every interface that a guest may import in this version. All of them are always available.
-const IMPORTS: [(&str, Link); 8] = [
+/// Every interface that a guest may import in this version. Those from `kv` on are capabilities: they
+/// are linked only where a label of them is open to the plugin (`opened`).
+const IMPORTS: [(&str, Link); 13] = [
     (TYPES, |_| Ok(())),
     ("log", |linker| bindings::log::add_to_linker::<_, HasSelf<State>>(linker, |state| state)),
     ("clock", |linker| bindings::clock::add_to_linker::<_, HasSelf<State>>(linker, |state| state)),
@@ -34,6 +35,13 @@ const IMPORTS: [(&str, Link); 8] = [
     ("matching", |linker| bindings::matching::add_to_linker::<_, HasSelf<State>>(linker, |state| state)),
     ("documents", |linker| bindings::documents::add_to_linker::<_, HasSelf<State>>(linker, |state| state)),
     ("requests", |linker| bindings::requests::add_to_linker::<_, HasSelf<State>>(linker, |state| state)),
+    ("kv", |linker| bindings::kv::add_to_linker::<_, HasSelf<State>>(linker, |state| state)),
+    ("http", |linker| bindings::http::add_to_linker::<_, HasSelf<State>>(linker, |state| state)),
+    ("secrets", |linker| bindings::secrets::add_to_linker::<_, HasSelf<State>>(linker, |state| state)),
+    ("secrets-reveal", |linker| {
+        bindings::secrets_reveal::add_to_linker::<_, HasSelf<State>>(linker, |state| state)
+    }),
+    ("files", |linker| bindings::files::add_to_linker::<_, HasSelf<State>>(linker, |state| state)),
 ];
 
 /// What the contract says about one import.
@@ -63,7 +71,12 @@ pub(crate) fn is_types_only(name: &str) -> bool {
 
 /// Whether this import makes answers depend on more than the request (design.md 4).
 pub(crate) fn is_clock(name: &str) -> bool {
-    interface_of(name).is_some_and(|interface| interface.name == "clock")
+    is(name, "clock")
+}
+
+/// Whether an import is this interface, in whatever version.
+pub(crate) fn is(name: &str, interface: &str) -> bool {
+    interface_of(name).is_some_and(|found| found.name == interface)
 }
 
 /// The world that a release of this kind names, as `toolgate:plugin/policy@0.1.0`.

@@ -56,7 +56,10 @@ pub enum LoadErrorKind {
     #[error("the component is malformed: {0}")]
     Malformed(String),
     /// An import of `wasi:*`.
-    #[error("it imports {0}, and this host offers no WASI; build it for wasm32-unknown-unknown")]
+    #[error(
+        "it imports {0}, which no plugin gets; build it for wasm32-unknown-unknown, or, where its language \
+         needs WASI 0.2, declare wasi = \"sealed\" in its release"
+    )]
     Wasi(String),
     /// An import that the release does not declare.
     #[error("it imports {0}, which its signed release does not declare")]
@@ -101,9 +104,23 @@ pub enum LoadErrorKind {
         /// This version.
         have: String,
     },
-    /// The release declares a capability that this host does not have.
-    #[error("it declares the capability {0}, which this host does not offer")]
+    /// It imports a capability of which its release declares no label.
+    #[error("it imports {0}, and its signed release declares no label of that capability")]
     Capability(String),
+    /// It imports a capability of which the operator opens no label.
+    #[error(
+        "it imports {interface}, and no label of it is granted; its release declares: {labels}. \
+         Grant what it may reach under `grants`, or leave the plugin out"
+    )]
+    Ungranted {
+        /// The interface, as `kv`.
+        interface: &'static str,
+        /// What the release declares.
+        labels: String,
+    },
+    /// A grant that does not fit the release.
+    #[error("its grants do not fit: {0}")]
+    Grant(String),
     /// The settings are unusable.
     #[error("its settings are unusable: {0}")]
     Settings(String),
@@ -136,7 +153,9 @@ impl LoadErrorKind {
             Self::Unknown { .. } | Self::World { .. } | Self::DoesNotFit { .. } | Self::HostTooOld { .. } => {
                 Whose::PluginTooOld
             }
-            Self::Settings(_) | Self::NotConfigured(_) => Whose::OperatorDenied,
+            Self::Settings(_) | Self::NotConfigured(_) | Self::Ungranted { .. } | Self::Grant(_) => {
+                Whose::OperatorDenied
+            }
             Self::Host(_) => Whose::HostBug,
             Self::DoesNotStart(fault) => fault.whose,
             _ => Whose::PluginMisbehaved,

@@ -13,6 +13,7 @@ use wasmtime::{Store, Trap, UpdateDeadline};
 
 use crate::engine::{Core, PLACE_WAIT, Place};
 use crate::fault::{Fault, FaultKind, Whose};
+use crate::io;
 use crate::limits::{MAX_HANDLES, Meter, Verdict};
 use crate::state::{Shared, State};
 use crate::text;
@@ -45,8 +46,13 @@ impl Prepared {
         let place = self.core.places.take(PLACE_WAIT).ok_or_else(|| self.busy())?;
         let mut store = self.store(budget);
         let running = self.core.ticker.running();
-        let made = self.pre.instantiate(&mut store);
+        let made = if self.shared.opened.sealed_wasi {
+            sealed(self.shared.wall(budget), self.pre.instantiate_async(&mut store))
+        } else {
+            Some(self.pre.instantiate(&mut store))
+        };
         drop(running);
+        let Some(made) = made else { return Err(self.shared.too_late()) };
         match made {
             Ok(instance) => Ok(Guest { core: self.core, store, instance, _place: place }),
             Err(error) => Err(fault_of(&error, store.data())),
@@ -71,7 +77,8 @@ impl Prepared {
         store
     }
 
-    fn busy(&self) -> Fault {
+    /// No place to run it.
+    pub(crate) fn busy(&self) -> Fault {
         Fault {
             plugin: self.shared.name.clone(),
             whose: Whose::HostBug,
@@ -91,23 +98,27 @@ impl Guest {
     pub(crate) fn renew(&mut self, budget: Duration) {
         let meter = Meter::start(budget);
         self.store.set_epoch_deadline(meter.ticks());
-        let state = self.store.data_mut();
-        state.meter = meter;
-        state.log_lines = 0;
+        self.store.data_mut().renew(meter);
     }
 
     /// Calls an exported function.
     pub(crate) fn call<P, R>(&mut self, function: &ComponentExportIndex, parameters: P) -> Result<R, Fault>
     where
-        P: ComponentNamedList + Lower,
-        (R,): ComponentNamedList + Lift,
+        P: ComponentNamedList + Lower + Send + Sync,
+        (R,): ComponentNamedList + Lift + Send + Sync + 'static,
     {
         let running = self.core.ticker.running();
-        let returned = self
-            .instance
-            .get_typed_func::<P, (R,)>(&mut self.store, function)
-            .and_then(|typed| typed.call(&mut self.store, parameters));
+        let typed = self.instance.get_typed_func::<P, (R,)>(&mut self.store, function);
+        let shared = Arc::clone(&self.store.data().shared);
+        let returned = match typed {
+            Err(error) => Some(Err(error)),
+            Ok(typed) if shared.opened.sealed_wasi => {
+                sealed(shared.wall(shared.limits.call), typed.call_async(&mut self.store, parameters))
+            }
+            Ok(typed) => Some(typed.call(&mut self.store, parameters)),
+        };
         drop(running);
+        let Some(returned) = returned else { return Err(shared.too_late()) };
         match returned {
             Ok((value,)) => Ok(value),
             Err(error) => Err(fault_of(&error, self.store.data())),
@@ -125,7 +136,32 @@ impl Guest {
     }
 }
 
+/// Runs a sealed guest, whose WASI calls are asynchronous, and drops it where it does not end in
+/// time: an epoch does not interrupt a guest that sleeps in a host call. On a thread of its own,
+/// because this one may belong to a runtime, which must not be entered twice.
+fn sealed<T: Send>(limit: Duration, work: impl Future<Output = T> + Send) -> Option<T> {
+    let runtime = io::handle()?;
+    std::thread::scope(|scope| {
+        let run = || runtime.block_on(async { tokio::time::timeout(limit, work).await.ok() });
+        std::thread::Builder::new()
+            .name("plugin-sealed".to_owned())
+            .spawn_scoped(scope, run)
+            .ok()?
+            .join()
+            .ok()?
+    })
+}
+
 impl Shared {
+    /// The longest that a sealed guest may take by the clock, its waits included.
+    fn wall(&self, budget: Duration) -> Duration {
+        Meter::start(budget).wall().saturating_add(self.limits.wait)
+    }
+
+    fn too_late(&self) -> Fault {
+        self.misbehaved(FaultKind::Deadline, "it did not answer within its wall-clock time")
+    }
+
     /// A fault that this plugin made.
     pub(crate) fn misbehaved(&self, kind: FaultKind, detail: impl AsRef<str>) -> Fault {
         Fault {

@@ -9,18 +9,21 @@ use wasmtime::component::{Component, InstancePre, Linker};
 
 use crate::adapter::Adapter;
 use crate::cache::{Cache, Found};
-use crate::capability::matching::Matching;
+use crate::capability::wasi;
 use crate::contract::{self, Offer};
 use crate::decision::DecisionSet;
 use crate::engine::{self, Core};
 use crate::error::{HostError, LoadError, LoadErrorKind};
 use crate::facts::Document;
+use crate::grants::Grants;
 use crate::guest::Prepared;
 use crate::identity::Identity;
 use crate::inspect::{self, Inspection};
 use crate::installer::Installer;
 use crate::limits::{Limits, MAX_SETTINGS};
+use crate::opened::{Given, Opened};
 use crate::policy::Policy;
+use crate::ports::Ports;
 use crate::state::{Shared, State};
 
 /// How the plugin host is set up.
@@ -31,18 +34,20 @@ pub struct HostOptions {
 }
 
 /// What the operator admits a plugin with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Admission {
     /// The decisions it may give; what its release does not declare it may not give either.
     pub decisions: DecisionSet,
     /// Its settings: one JSON object of at most 256 KiB.
     pub settings: String,
+    /// What it may reach outside its own memory.
+    pub grants: Grants,
 }
 
 /// Deny, ask and redact, with empty settings.
 impl Default for Admission {
     fn default() -> Self {
-        Self { decisions: DecisionSet::default(), settings: "{}".to_owned() }
+        Self { decisions: DecisionSet::default(), settings: "{}".to_owned(), grants: Grants::default() }
     }
 }
 
@@ -61,6 +66,7 @@ pub enum Plugin {
 pub struct PluginHost {
     core: &'static Core,
     cache: Option<Cache>,
+    ports: Ports,
     compilations: AtomicU64,
     replacements: AtomicU64,
 }
@@ -69,6 +75,11 @@ impl PluginHost {
     /// Starts the engine, if this process has none yet, and opens the cache. A cache that cannot
     /// be opened is logged and done without: it costs time, not safety.
     pub fn new(options: HostOptions) -> Result<Arc<Self>, HostError> {
+        Self::connected(options, Ports::default())
+    }
+
+    /// As [`Self::new`], connected to what the capabilities of plugins need.
+    pub fn connected(options: HostOptions, ports: Ports) -> Result<Arc<Self>, HostError> {
         let core = engine::shared().map_err(HostError::Engine)?;
         let cache = options.cache_dir.and_then(|directory| match Cache::open(&directory, &core.engine) {
             Ok(cache) => Some(cache),
@@ -77,7 +88,13 @@ impl PluginHost {
                 None
             }
         });
-        Ok(Arc::new(Self { core, cache, compilations: AtomicU64::new(0), replacements: AtomicU64::new(0) }))
+        Ok(Arc::new(Self {
+            core,
+            cache,
+            ports,
+            compilations: AtomicU64::new(0),
+            replacements: AtomicU64::new(0),
+        }))
     }
 
     /// Checks, compiles and links one plugin. The signature was verified by whoever made the
@@ -122,18 +139,27 @@ impl PluginHost {
             release: verified.digest(),
             settings: Digest::of(admission.settings.as_bytes()),
             decisions: admission.decisions.and(declared),
+            grants: admission.grants.digest(),
         };
+        let settings = Document::new(admission.settings.as_str());
+        let mut shared = Shared::new(&identity.name, Limits::clamped(release), settings);
+        shared.opened = Opened::validate(&Given {
+            release,
+            inspection: &inspection,
+            grants: &admission.grants,
+            settings: &shared.settings,
+            ports: &self.ports,
+            limits: &shared.limits,
+        })?;
+        shared.record.clone_from(&self.ports.record);
+        let shared = Arc::new(shared);
         let component = self.compile(bytes, &identity)?;
-        let shared = Arc::new(Shared {
-            name: identity.name.clone(),
-            limits: Limits::clamped(release),
-            settings: Document::new(admission.settings.as_str()),
-            matching: Matching::default(),
-        });
+        let shared_looks_outside = shared.opened.waits();
         let prepared = Prepared { core: self.core, pre: self.link(&component, &inspection)?, shared };
         Ok(match release.kind {
             Kind::Policy => {
-                let clock = inspection.imports.iter().any(|import| contract::is_clock(import));
+                let clock = shared_looks_outside
+                    || inspection.imports.iter().any(|import| contract::is_clock(import));
                 Plugin::Policy(Policy::new(prepared, identity.decisions, identity, clock)?)
             }
             Kind::Adapter => Plugin::Adapter(Adapter::new(prepared, identity)?),
@@ -178,7 +204,10 @@ impl PluginHost {
         inspection: &Inspection,
     ) -> Result<InstancePre<State>, LoadErrorKind> {
         let mut linker = Linker::new(&self.core.engine);
-        for import in &inspection.imports {
+        if inspection.imports.iter().any(|import| import.starts_with("wasi:")) {
+            wasi::link(&mut linker).map_err(|error| LoadErrorKind::Host(format!("{error:#}")))?;
+        }
+        for import in inspection.imports.iter().filter(|import| !import.starts_with("wasi:")) {
             match contract::offer(import) {
                 Offer::Here(link) => {
                     link(&mut linker).map_err(|error| LoadErrorKind::Host(format!("{error:#}")))?;

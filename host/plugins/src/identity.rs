@@ -18,6 +18,8 @@ pub struct Identity {
     pub settings: Digest,
     /// What it may decide.
     pub decisions: DecisionSet,
+    /// Digest of the operator's grants, without the values of secrets.
+    pub grants: Digest,
 }
 
 impl Identity {
@@ -25,12 +27,13 @@ impl Identity {
     pub(crate) fn line(&self, role: &str) -> String {
         // Names hold no line breaks (they are checked with the release), so lines cannot run together.
         format!(
-            "{role} {} {} {} {} {}\n",
+            "{role} {} {} {} {} {} {}\n",
             self.name,
             self.component,
             self.release,
             self.settings,
-            self.decisions.words().join(",")
+            self.decisions.words().join(","),
+            self.grants
         )
     }
 }

@@ -6,12 +6,13 @@
 
 use std::collections::BTreeSet;
 
-use toolgate_signing::{Kind, Release, VerifiedRelease};
+use toolgate_signing::{Kind, Release, VerifiedRelease, Wasi};
 use wasmparser::{ComponentTypeRef, Encoding, Parser, Payload, Validator, WasmFeatures};
 
+use crate::capability::wasi;
 use crate::contract::{self, Offer};
 use crate::error::LoadErrorKind;
-use crate::limits::MAX_COMPONENT;
+use crate::limits::{MAX_COMPONENT, MAX_SEALED_COMPONENT};
 
 /// The outer shape of a component.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,31 +43,31 @@ pub fn inspect(component: &[u8]) -> Result<Inspection, LoadErrorKind> {
 /// All checks of a plugin before it is compiled, in the order of spec plugin-host 2.4. The caller
 /// has verified the signature: that is what a [`VerifiedRelease`] is.
 pub(crate) fn admit(component: &[u8], verified: &VerifiedRelease) -> Result<Inspection, LoadErrorKind> {
-    check_size(component)?;
+    let sealed = verified.release().capabilities.wasi == Some(Wasi::Sealed);
+    check_size(component, if sealed { MAX_SEALED_COMPONENT } else { MAX_COMPONENT })?;
     verified.check_component(component).map_err(LoadErrorKind::Digest)?;
     let found = inspect(component)?;
     let release = verified.release();
     check_imports(&found, release)?;
     check_exports(&found, release)?;
     check_world(release)?;
-    check_capabilities(release)?;
     check_host_version(release)?;
     Ok(found)
 }
 
-fn check_size(component: &[u8]) -> Result<(), LoadErrorKind> {
+fn check_size(component: &[u8], limit: usize) -> Result<(), LoadErrorKind> {
     if component.is_empty() {
         return Err(LoadErrorKind::Empty);
     }
-    if component.len() > MAX_COMPONENT {
-        return Err(LoadErrorKind::TooLarge { bytes: component.len(), limit: MAX_COMPONENT });
+    if component.len() > limit {
+        return Err(LoadErrorKind::TooLarge { bytes: component.len(), limit });
     }
     Ok(())
 }
 
 /// What kind of file it is, by its first bytes.
 fn check_form(component: &[u8]) -> Result<(), LoadErrorKind> {
-    check_size(component)?;
+    check_size(component, MAX_SEALED_COMPONENT)?;
     if component.starts_with(b"\x7fELF") {
         return Err(LoadErrorKind::NativeCode);
     }
@@ -128,13 +129,14 @@ fn named(name: &str, ty: ComponentTypeRef) -> String {
 fn check_imports(found: &Inspection, release: &Release) -> Result<(), LoadErrorKind> {
     let declared: BTreeSet<&str> = release.imports.iter().map(String::as_str).collect();
     for import in &found.imports {
-        if import.starts_with("wasi:") {
+        let from_wasi = import.starts_with("wasi:");
+        if from_wasi && (release.capabilities.wasi != Some(Wasi::Sealed) || !wasi::offers(import)) {
             return Err(LoadErrorKind::Wasi(import.clone()));
         }
         if !declared.contains(import.as_str()) {
             return Err(LoadErrorKind::Undeclared(import.clone()));
         }
-        if let Offer::Missing(offered) = contract::offer(import) {
+        if !from_wasi && let Offer::Missing(offered) = contract::offer(import) {
             return Err(LoadErrorKind::Unknown { import: import.clone(), offered });
         }
     }
@@ -176,21 +178,6 @@ fn check_world(release: &Release) -> Result<(), LoadErrorKind> {
         return Err(LoadErrorKind::World { found: release.world.clone(), needed });
     }
     Ok(())
-}
-
-/// A plugin that needs what cannot be granted would only fail later, in a call.
-fn check_capabilities(release: &Release) -> Result<(), LoadErrorKind> {
-    let asked = &release.capabilities;
-    let label = [
-        ("http", asked.http.keys().next()),
-        ("secrets", asked.secrets.keys().next()),
-        ("kv", asked.kv.keys().next()),
-        ("files", asked.files.keys().next()),
-    ];
-    match label.into_iter().find_map(|(interface, label)| Some((interface, label?))) {
-        Some((interface, label)) => Err(LoadErrorKind::Capability(format!("{interface}.{label}"))),
-        None => Ok(()),
-    }
 }
 
 fn check_host_version(release: &Release) -> Result<(), LoadErrorKind> {

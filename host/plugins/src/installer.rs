@@ -14,9 +14,10 @@ use crate::answers;
 use crate::bindings::{installer, types};
 use crate::error::LoadErrorKind;
 use crate::exports::Exports;
-use crate::fault::InstallerError;
+use crate::fault::{Fault, InstallerError};
 use crate::guest::Prepared;
 use crate::identity::Identity;
+use crate::waiting;
 pub use plan::{Artifact, Binding, Candidate, CommandLine, Endpoint, Launch, Page, Plan, Value};
 
 /// One loaded installer. Cheap to share behind an `Arc`.
@@ -84,12 +85,19 @@ impl Installer {
 
     fn operate<P, T>(&self, function: &ComponentExportIndex, parameters: P) -> Result<T, InstallerError>
     where
-        P: wasmtime::component::ComponentNamedList + wasmtime::component::Lower,
-        T: wasmtime::component::Lift + 'static,
+        P: wasmtime::component::ComponentNamedList + wasmtime::component::Lower + Send + Sync,
+        T: wasmtime::component::Lift + Send + Sync + 'static,
         (Answer<T>,): wasmtime::component::ComponentNamedList + wasmtime::component::Lift,
     {
-        let mut guest = self.prepared.instantiate(self.prepared.shared.limits.call)?;
-        let answer: Answer<T> = guest.call(function, parameters)?;
+        let ask = || -> Result<Answer<T>, Fault> {
+            let mut guest = self.prepared.instantiate(self.prepared.shared.limits.call)?;
+            guest.call(function, parameters)
+        };
+        let answer = if self.prepared.shared.opened.waits() {
+            waiting::apart(ask).unwrap_or_else(|| Err(self.prepared.busy()))?
+        } else {
+            ask()?
+        };
         answer.map_err(|error| {
             let (kind, message) = answers::error(&error);
             InstallerError::Answer { plugin: self.name().to_owned(), kind, message }

@@ -18,6 +18,8 @@
 //! | edits | 256, well-formed | `answers` |
 //! | log | 64 lines of 4 KiB a call, escaped | `capability::log` |
 //! | failures | 5 in a row, then put aside | `strikes` |
+//! | waiting for disks and networks | 5 s a policy call, 30 s an adapter call, 2 min an installer operation | `state` |
+//! | calls that may wait | 16 at a time | `waiting` |
 //!
 //! # Faults
 //! A fault lets nothing pass: a policy's is a denial, an adapter's fails the call, an installer's
@@ -37,21 +39,26 @@ mod error;
 mod exports;
 mod facts;
 mod fault;
+mod grants;
 mod guest;
 mod host;
 mod identity;
 mod inspect;
 mod installer;
+mod io;
 mod json;
 mod limits;
 mod manifest;
+mod opened;
 mod policy;
+mod ports;
 mod powers;
 mod set;
 mod state;
 mod strikes;
 mod sys;
 mod text;
+mod waiting;
 
 #[cfg(test)]
 extern crate self as toolgate_plugins;
@@ -65,14 +72,17 @@ pub use decision::{Change, Decision, DecisionSet, Edit, Redaction, UnknownDecisi
 pub use error::{HostError, LoadError, LoadErrorKind};
 pub use facts::{Document, Facts, Hook, PinState, SurfaceKind};
 pub use fault::{AdapterFault, Fault, FaultKind, InstallerError, Whose};
+pub use grants::{FilesGrant, Grants, HttpGrant, KvGrant, SecretGrant};
 pub use host::{Admission, HostOptions, Plugin, PluginHost};
 pub use identity::Identity;
 pub use inspect::{Inspection, inspect};
 pub use installer::{
     Artifact, Binding, Candidate, CommandLine, Endpoint, Installer, Launch, Page, Plan, Value,
 };
+pub use io::detached;
 pub use manifest::{Manifest, ManifestError, SOURCES_LIMIT};
 pub use policy::Policy;
+pub use ports::{KvEntry, KvExpected, KvOutcome, KvSpace, KvStore, KvWrite, Ports, Record};
 pub use powers::{Power, powers, widening};
 pub use set::{Blocked, PluginSet};
 pub use strikes::MAX_STRIKES;

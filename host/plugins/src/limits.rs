@@ -36,6 +36,8 @@ pub(crate) const MAX_LOG_LINES: u32 = 64;
 pub(crate) const MAX_LOG_LINE: usize = 4096;
 /// Bytes of a component (spec plugin-host 3.7).
 pub(crate) const MAX_COMPONENT: usize = 8 << 20;
+/// Bytes of a component that brings the runtime of its language (`wasi = "sealed"`).
+pub(crate) const MAX_SEALED_COMPONENT: usize = 32 << 20;
 /// Bytes of the settings of one plugin.
 pub(crate) const MAX_SETTINGS: usize = 256 << 10;
 
@@ -59,16 +61,21 @@ pub(crate) struct Limits {
     pub(crate) call: Duration,
     /// Running time of instantiation and `configure`.
     pub(crate) init: Duration,
+    /// How long all host calls of one call may wait for something outside.
+    pub(crate) wait: Duration,
 }
 
 impl Limits {
     /// min(what the release asks for, what the host gives); nothing asked for is the host's default.
     pub(crate) fn clamped(release: &Release) -> Self {
-        let (call_max, init_max) = match release.kind {
-            // A policy is asked several times in a call that may cost 0.15 ms in all.
-            Kind::Policy => (5, 50),
-            Kind::Adapter => (250, 500),
-            Kind::Installer => (5_000, 500),
+        let sealed = release.capabilities.wasi.is_some();
+        let (call_max, init_max, wait) = match release.kind {
+            // A policy is asked several times in a call that may cost 0.15 ms in all. One in a
+            // language with a runtime of its own needs milliseconds to wake up.
+            Kind::Policy if sealed => (250, 2_000, 5),
+            Kind::Policy => (5, 50, 5),
+            Kind::Adapter => (250, if sealed { 2_000 } else { 500 }, 30),
+            Kind::Installer => (5_000, if sealed { 2_000 } else { 500 }, 120),
         };
         let asked = &release.limits;
         Self {
@@ -76,6 +83,7 @@ impl Limits {
             host_bytes: ask(asked.host_bytes, DEFAULT_HOST_BYTES, MAX_HOST_BYTES).max(MIN_HOST_BYTES),
             call: Duration::from_millis(asked_ms(asked.call_ms, call_max)),
             init: Duration::from_millis(asked_ms(asked.init_ms, init_max)),
+            wait: Duration::from_secs(wait),
         }
     }
 }

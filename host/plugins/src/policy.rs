@@ -22,6 +22,7 @@ use crate::guest::{Guest, Prepared};
 use crate::identity::Identity;
 use crate::limits::MAX_BATCH;
 use crate::strikes::Strikes;
+use crate::waiting;
 
 /// One loaded policy. Cheap to share behind an `Arc`.
 pub struct Policy {
@@ -148,7 +149,25 @@ impl Policy {
         decisions
     }
 
+    /// Whether a call may wait for something outside this process. It is then run where it holds
+    /// no thread that serves others, and costs accordingly more.
+    pub fn waits(&self) -> bool {
+        self.prepared.shared.opened.waits()
+    }
+
     fn ask_one(&self, function: &ComponentExportIndex, facts: &Arc<Facts>) -> Result<types::Decision, Fault> {
+        if self.waits() {
+            return waiting::apart(|| self.ask_one_here(function, facts))
+                .unwrap_or_else(|| Err(self.prepared.busy()));
+        }
+        self.ask_one_here(function, facts)
+    }
+
+    fn ask_one_here(
+        &self,
+        function: &ComponentExportIndex,
+        facts: &Arc<Facts>,
+    ) -> Result<types::Decision, Fault> {
         let mut guest = self.prepared.instantiate(self.prepared.shared.limits.call)?;
         let owned = self.lend(&mut guest, facts)?;
         // The store goes with the guest, and the request with the store.
@@ -156,6 +175,18 @@ impl Policy {
     }
 
     fn ask_many(
+        &self,
+        function: &ComponentExportIndex,
+        batch: &[Arc<Facts>],
+    ) -> Result<Vec<types::Decision>, Fault> {
+        if self.waits() {
+            return waiting::apart(|| self.ask_many_here(function, batch))
+                .unwrap_or_else(|| Err(self.prepared.busy()));
+        }
+        self.ask_many_here(function, batch)
+    }
+
+    fn ask_many_here(
         &self,
         function: &ComponentExportIndex,
         batch: &[Arc<Facts>],

@@ -1,13 +1,18 @@
 //! What one store holds while a guest runs, and what all stores of one plugin share.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use wasmtime::component::{Resource, ResourceTable};
 
+use wasmtime_wasi::WasiCtx;
+
+use crate::bindings::types::Error;
 use crate::capability::matching::Matching;
 use crate::facts::{Document, Facts, SharedFacts};
 use crate::limits::{Growth, Limits, MAX_HANDLES, Meter};
+use crate::opened::Opened;
+use crate::ports::Record;
 
 /// Documents from this size on are worth a look at the clock while the host works on them: a scan
 /// of fewer bytes takes less time than the look.
@@ -23,6 +28,19 @@ pub(crate) struct Shared {
     pub(crate) settings: Document,
     /// Patterns and paths compiled from those settings.
     pub(crate) matching: Matching,
+    /// Labels that are open to it.
+    pub(crate) opened: Opened,
+    /// Where the use of a secret is written down.
+    pub(crate) record: Option<Arc<dyn Record>>,
+}
+
+/// What may happen in this part of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Whatever is granted.
+    Open,
+    /// An adapter before the verdict: it proposes, and changes nothing outside (design.md 3.4).
+    BeforeVerdict,
 }
 
 /// The data of one store.
@@ -33,6 +51,29 @@ pub(crate) struct State {
     pub(crate) meter: Meter,
     /// Log lines written in this call.
     pub(crate) log_lines: u32,
+    /// What may happen now.
+    pub(crate) phase: Phase,
+    /// The request at hand, for what belongs to its persona or session; none where there is none,
+    /// or several of different ones.
+    pub(crate) subject: Option<Arc<Facts>>,
+    /// Whether a request was lent in this call.
+    lent: bool,
+    /// Of a sealed guest.
+    pub(crate) wasi: Option<Box<WasiCtx>>,
+}
+
+impl Shared {
+    /// Of a plugin to which nothing is open.
+    pub(crate) fn new(name: &str, limits: Limits, settings: Document) -> Self {
+        Self {
+            name: name.to_owned(),
+            limits,
+            settings,
+            matching: Matching::default(),
+            opened: Opened::default(),
+            record: None,
+        }
+    }
 }
 
 impl State {
@@ -41,22 +82,78 @@ impl State {
         let mut table = ResourceTable::new();
         table.set_max_capacity(MAX_HANDLES);
         let growth = Growth::new(shared.limits.memory);
-        Self { shared, table, growth, meter, log_lines: 0 }
+        Self {
+            shared,
+            table,
+            growth,
+            meter,
+            log_lines: 0,
+            phase: Phase::Open,
+            subject: None,
+            lent: false,
+            wasi: None,
+        }
+    }
+
+    /// Begins another call in the same instance.
+    pub(crate) fn renew(&mut self, meter: Meter) {
+        self.meter = meter;
+        self.log_lines = 0;
+        self.phase = Phase::Open;
+        self.subject = None;
+        self.lent = false;
     }
 
     /// Makes a request for the guest. To be taken back with [`State::take_back`] after the call.
     pub(crate) fn lend(&mut self, facts: &Arc<Facts>) -> wasmtime::Result<Resource<SharedFacts>> {
+        let same =
+            |subject: &Arc<Facts>| subject.persona == facts.persona && subject.session == facts.session;
+        match &self.subject {
+            None if !self.lent => self.subject = Some(Arc::clone(facts)),
+            Some(subject) if !same(subject) => self.subject = None,
+            _ => {}
+        }
+        self.lent = true;
         Ok(self.table.push(Arc::clone(facts))?)
     }
 
     /// Removes a request, whether the guest has dropped its handle or not: a warm instance that
     /// never drops anything must not fill its table.
     pub(crate) fn take_back(&mut self, rep: u32) {
+        // A warm instance must not keep the documents of a call that is over.
+        self.subject = None;
         let request = Resource::<SharedFacts>::new_own(rep);
         // A guest that dropped its own handle has freed the place, and a document may have taken it.
         if self.table.get(&request).is_ok() {
             let _ = self.table.delete(request);
         }
+    }
+
+    /// Refuses what reaches outside while an adapter may only propose.
+    pub(crate) fn may_change(&self, what: &str) -> Result<(), Error> {
+        match self.phase {
+            Phase::Open => Ok(()),
+            Phase::BeforeVerdict => {
+                Err(Error::Denied(format!("an adapter has no {what} before the verdict")))
+            }
+        }
+    }
+
+    /// Runs a step that may wait for something outside, and tells it how long this call may still
+    /// wait. The time is not the guest's; all waits of a call together are bounded.
+    pub(crate) fn wait<T>(&mut self, step: impl FnOnce(Duration) -> Result<T, Error>) -> Result<T, Error> {
+        let most = self.shared.limits.wait;
+        let left = most.saturating_sub(self.meter.waited());
+        if left.is_zero() {
+            return Err(Error::LimitExceeded(format!(
+                "the call has waited for {} ms in all, which is the limit",
+                most.as_millis()
+            )));
+        }
+        let started = Instant::now();
+        let done = step(left);
+        self.meter.add_wait(started.elapsed());
+        done
     }
 
     /// Runs work on a document of `bytes` bytes and does not bill a large one to the guest.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use cap_std::fs::OpenOptions;
+
 /// Running time of the calling thread, none where the platform does not say.
 ///
 /// Read from `/proc`, because the clock would need a dependency that is built another way for the
@@ -18,3 +20,15 @@ pub(crate) fn thread_running_time() -> Option<Duration> {
 pub(crate) fn thread_running_time() -> Option<Duration> {
     None
 }
+
+/// Opening a pipe or a device must not wait for its other end.
+#[cfg(unix)]
+pub(crate) fn never_waits(options: &mut OpenOptions) {
+    use cap_std::fs::OpenOptionsExt as _;
+    // O_NONBLOCK; regular files do not know it.
+    options.custom_flags(i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default());
+}
+
+/// Opening a pipe or a device must not wait for its other end.
+#[cfg(not(unix))]
+pub(crate) fn never_waits(_options: &mut OpenOptions) {}

@@ -9,3 +9,4 @@ mod limits;
 mod loading;
 mod native_code;
 mod policies;
+mod sealed;

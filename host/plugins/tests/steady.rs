@@ -44,6 +44,67 @@ fn ten_thousand_calls_from_four_threads_take_no_more_memory_than_one_thousand_wa
     assert!(after * 5 <= before * 6, "{before} KiB became {after} KiB");
 }
 
+/// An adapter that changes nothing; its result hook gets the handles back.
+fn adapter() -> toolgate_plugins::Adapter {
+    let unchanged = "(call $drop (local.get 0)) (call $said (i32.const 0) (i32.const 0) (i32.const 0))";
+    let guest = guests::component(&guests::Source {
+        imports: &[],
+        exports: &["adapter"],
+        core_imports: "",
+        body: &format!(
+            r#"(func (export "toolgate:plugin/adapter@0.1.0#configure") (result i32) (i32.const 128))
+            (func (export "toolgate:plugin/adapter@0.1.0#tools") (param i32 i32) (result i32)
+              (i64.store (i32.const 0) (i64.const 0)) (i32.const 0))
+            (func (export "toolgate:plugin/adapter@0.1.0#arguments") (param i32) (result i32) {unchanged})
+            (func (export "toolgate:plugin/adapter@0.1.0#content") (param i32) (result i32) {unchanged})"#
+        ),
+    });
+    match guests::load(toolgate_signing::Kind::Adapter, &guest, &toolgate_plugins::Admission::default())
+        .unwrap()
+    {
+        toolgate_plugins::Plugin::Adapter(adapter) => adapter,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn ten_thousand_calls_through_an_adapter_and_three_policies_from_four_tasks_take_no_more_memory_wa_06() {
+    use std::sync::Arc;
+    let adapter = Arc::new(adapter());
+    let policies = Arc::new([says(0), says(2), says(1)].map(|said| policy(&call_policy(&said))));
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).build().unwrap();
+    let calls = |count: usize| {
+        let tasks: Vec<_> = (0..4)
+            .map(|_| {
+                let (adapter, policies) = (Arc::clone(&adapter), Arc::clone(&policies));
+                runtime.spawn(async move {
+                    for _ in 0..count / 4 {
+                        let facts = facts();
+                        adapter.arguments(&facts).unwrap();
+                        for policy in policies.iter() {
+                            assert!(!matches!(policy.check(Hook::Call, &facts), Decision::Deny { .. }));
+                        }
+                        adapter.content(&facts).unwrap();
+                        tokio::task::yield_now().await;
+                    }
+                })
+            })
+            .collect();
+        runtime.block_on(async {
+            for task in tasks {
+                task.await.unwrap();
+            }
+        });
+    };
+    calls(1_000);
+    let before = resident();
+    calls(9_000);
+    let after = resident();
+    println!("resident after 1,000 calls {before} KiB, after 10,000 calls {after} KiB");
+    assert!(after * 5 <= before * 6, "{before} KiB became {after} KiB");
+}
+
 /// Prints and never fails: a timing is no verdict (design.md 7).
 #[test]
 fn the_price_of_a_fresh_store_is_printed() {

@@ -52,7 +52,7 @@ pub use key::{KeyError, KeyId, PublicKey};
 pub use keyfile::{KeyFileError, is_sealed};
 pub use release::{
     Access, Capabilities, FilesCapability, HttpCapability, Kind, KvCapability, Limits, PREDICATE_TYPE,
-    Release, STATEMENT_TYPE, SecretCapability,
+    Release, STATEMENT_TYPE, SecretCapability, Wasi,
 };
 #[cfg(any(test, feature = "sign"))]
 pub use sign::{SigningKey, release_statement, sign_payload, sign_release};

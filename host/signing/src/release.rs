@@ -129,12 +129,27 @@ pub struct Capabilities {
     /// Directories.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, FilesCapability>,
+    /// For a guest whose language needs a libc: a WASI with nothing in it. None: `wasi:*` is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wasi: Option<Wasi>,
+}
+
+/// How much of WASI a guest gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Wasi {
+    /// It links, and there is nothing in it: no files, arguments, variables, sockets or names.
+    Sealed,
 }
 
 impl Capabilities {
     /// Whether nothing is asked for.
     pub fn is_empty(&self) -> bool {
-        self.http.is_empty() && self.secrets.is_empty() && self.kv.is_empty() && self.files.is_empty()
+        self.http.is_empty()
+            && self.secrets.is_empty()
+            && self.kv.is_empty()
+            && self.files.is_empty()
+            && self.wasi.is_none()
     }
 }
 
@@ -178,6 +193,9 @@ pub struct KvCapability {
 pub struct FilesCapability {
     /// What may be done there.
     pub access: Access,
+    /// RFC 6901 pointer into the settings where the operator may name the directories instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<String>,
 }
 
 /// What may be done with a directory.

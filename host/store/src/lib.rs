@@ -18,6 +18,7 @@
 pub mod audit;
 mod database;
 mod error;
+mod kv;
 pub mod operator;
 mod paths;
 pub mod state;
@@ -34,6 +35,7 @@ pub use audit::row::{Actor, AuditRow, CallFacts, Position, StoredRow};
 pub use audit::verify::{ChainSummary, Finding, Problem, VerifyReport};
 pub use database::{BUSY_TIMEOUT, Durability};
 pub use error::{ErrorClass, StoreError};
+pub use kv::{KvCondition, KvDone, KvPlace, KvValue};
 pub use operator::{Operator, OperatorError, OperatorProof};
 pub use paths::{AUDIT_DB, AUDIT_HEADS, OPERATOR, PINS_KNOWN, STATE_DB, protected_files};
 pub use state::asks::{Answer, Ask, AskAbout, AskBinding, AskState, Recorded};

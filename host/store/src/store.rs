@@ -14,6 +14,7 @@ use crate::audit::verify::{self, VerifyReport};
 use crate::audit::writer::Writer;
 use crate::database::Durability;
 use crate::error::StoreError;
+use crate::kv::{Kv, KvCondition, KvDone, KvPlace, KvValue};
 use crate::state::State;
 use crate::state::asks::{Answer, Ask, AskAbout, AskBinding, AskState, Recorded};
 use crate::state::grants::{Grant, GrantQuery, GrantScope};
@@ -30,6 +31,7 @@ pub struct Store {
     /// None only where [`Self::open_without_audit_for_the_bench`] made the store.
     audit: Option<Writer>,
     state: State,
+    kv: Kv,
 }
 
 impl Store {
@@ -50,6 +52,7 @@ impl Store {
         let store = Self {
             data_dir: data_dir.to_owned(),
             state: State::open(data_dir, Arc::clone(&clock))?,
+            kv: Kv::new(data_dir, Arc::clone(&clock)),
             audit: Some(Writer::start(data_dir, writer, durability, clock)?),
         };
         store.report_expired_asks()?;
@@ -64,8 +67,8 @@ impl Store {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, StoreError> {
         files::create_private_dir(data_dir).map_err(|source| StoreError::io("create", data_dir, source))?;
-        let state = State::open(data_dir, clock)?;
-        Ok(Self { data_dir: data_dir.to_owned(), state, audit: None })
+        let state = State::open(data_dir, Arc::clone(&clock))?;
+        Ok(Self { data_dir: data_dir.to_owned(), state, kv: Kv::new(data_dir, clock), audit: None })
     }
 
     /// The directory of this store.
@@ -308,6 +311,41 @@ impl Store {
     /// Revokes a token at once. False where there is none with this id that is valid.
     pub fn revoke_token(&self, id: &str) -> Result<bool, StoreError> {
         self.state.revoke_token(id)
+    }
+
+    /// What a plugin stored under a key and has not expired.
+    pub fn kv_get(&self, place: &KvPlace<'_>, key: &str) -> Result<Option<KvValue>, StoreError> {
+        self.kv.get(place, key)
+    }
+
+    /// Stores a plugin's value if the condition holds and it fits into `quota`, the bytes of all
+    /// keys and values of the place. One step, also between processes.
+    pub fn kv_write(
+        &self,
+        place: &KvPlace<'_>,
+        key: &str,
+        value: &[u8],
+        ttl: Option<Duration>,
+        condition: KvCondition,
+        quota: u64,
+    ) -> Result<KvDone, StoreError> {
+        self.kv.write(place, key, value, ttl, condition, quota)
+    }
+
+    /// Removes a plugin's value. False where there was none.
+    pub fn kv_delete(&self, place: &KvPlace<'_>, key: &str) -> Result<bool, StoreError> {
+        self.kv.delete(place, key)
+    }
+
+    /// At most `limit` keys of a plugin that begin with `prefix` and come after `after`.
+    pub fn kv_keys(
+        &self,
+        place: &KvPlace<'_>,
+        prefix: &str,
+        after: &str,
+        limit: usize,
+    ) -> Result<Vec<String>, StoreError> {
+        self.kv.keys(place, prefix, after, limit)
     }
 
     /// Remembers the era a server answered in, as a word of the caller's.

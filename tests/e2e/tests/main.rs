@@ -4,6 +4,7 @@
 
 mod asks;
 mod calls;
+mod capabilities;
 mod docs;
 mod door;
 #[allow(dead_code)] // the plugin host's own tests use the rest

@@ -154,6 +154,20 @@ const GATES: &[Gate] = &[
         test: "gate_audit",
     },
     Gate {
+        name: "grant",
+        file: "host/plugins/src/capability/http.rs",
+        call: "        if !open.hosts.cover(url) {\n",
+        without: "        if url.as_str().is_empty() {\n",
+        test: "gate_grant",
+    },
+    Gate {
+        name: "reveal",
+        file: "host/plugins/src/capability/secrets.rs",
+        call: "if grant.reveal && !declared.reveal {",
+        without: "if grant.reveal && label.is_empty() {",
+        test: "gate_reveal",
+    },
+    Gate {
         name: "signature",
         // The digest of the component is checked in two places; the signature stands in this one.
         file: "host/signing/src/verify.rs",

@@ -44,6 +44,15 @@ pub(crate) struct Manifest {
     pub(crate) published: String,
     /// What it asks of the host.
     pub(crate) limits: Limits,
+    /// What it wants to reach beyond its own memory.
+    #[serde(default)]
+    pub(crate) capabilities: toolgate_signing::Capabilities,
+    /// Where its settings may name hosts.
+    #[serde(default)]
+    pub(crate) settings_hosts: Vec<String>,
+    /// For an adapter: the servers it is made for.
+    #[serde(default)]
+    pub(crate) servers: Vec<String>,
 }
 
 /// `limits` of a manifest.

@@ -8,7 +8,7 @@ use serde::Deserialize as _;
 use serde::de::IntoDeserializer as _;
 use serde::de::value::StrDeserializer;
 use toolgate_signing::{
-    Capabilities, Digest, Kind, Limits, PublicKey, Release, Threshold, VerifiedRelease, verify_release,
+    Digest, Kind, Limits, PublicKey, Release, Threshold, VerifiedRelease, verify_release,
 };
 
 use crate::Outcome;
@@ -37,7 +37,7 @@ pub(crate) fn of(
         world: world(kind).to_owned(),
         imports: declared(interfaces.imports),
         exports: interfaces.exports,
-        capabilities: Capabilities::default(),
+        capabilities: manifest.capabilities.clone(),
         decisions: manifest.decisions.clone(),
         limits: Limits {
             memory_bytes: manifest.limits.memory_bytes,
@@ -46,8 +46,8 @@ pub(crate) fn of(
             host_bytes: manifest.limits.host_bytes,
         },
         min_host: Version::parse(&manifest.min_host)?,
-        servers: Vec::new(),
-        settings_hosts: Vec::new(),
+        servers: manifest.servers.clone(),
+        settings_hosts: manifest.settings_hosts.clone(),
         settings_schema: None,
         readme: None,
         sbom: None,

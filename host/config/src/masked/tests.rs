@@ -9,7 +9,7 @@ fn no_secret_is_shown_whoever_wrote_it_sec_004_sec_017_se_12() {
              env: { GH_TOKEN: ghx_7, LEVEL: debug }\n  \
            b:\n    url: \"https://u:pw@h/?key=q1&z\"\n    headers: { Authorization: \"Bearer ${T}\", X-Team: core }\n  \
            c:\n    url: \"https://${H}/${T}\"\n    adapter: { plugin: acme/x, settings: { k: \"${T}\" } }\n\
-         plugins:\n  load: [{ plugin: acme/y, settings: { k: \"${T}\" }, grants: { http: { x: [\"${T}\"] } } }]\n",
+         plugins:\n  load: [{ plugin: acme/y, settings: { k: \"${T}\" }, grants: { secrets: { x: \"${T}\" } } }]\n",
     );
     home.set("T", "sk-9f").set("H", "host-7");
     let config = home.load().unwrap();
@@ -35,7 +35,7 @@ fn no_secret_is_shown_whoever_wrote_it_sec_004_sec_017_se_12() {
     assert_eq!(shown["servers"]["b"]["headers"], json!({ "Authorization": "***", "X-Team": "***" }));
     assert_eq!(shown["servers"]["c"]["url"], "https://${H}/${T}");
     assert_eq!(shown["servers"]["c"]["adapter"]["settings"], json!({ "k": "${T}" }));
-    assert_eq!(shown["plugins"]["load"][0]["grants"], json!({ "http": { "x": ["${T}"] } }));
+    assert_eq!(shown["plugins"]["load"][0]["grants"], json!({ "secrets": { "x": "${T}" } }));
 }
 
 #[test]

@@ -1,7 +1,10 @@
+use std::collections::BTreeMap;
+
 use toolgate_signing::Digest;
 
 use super::{AddedRule, Installed, PluginsLayer, UpdateMode};
 use crate::error::ConfigError;
+use crate::expand::Variables;
 use crate::model::Plugins;
 
 fn installed(name: &str) -> Installed {
@@ -34,6 +37,11 @@ fn rule(plugins: &str) -> AddedRule {
     }
 }
 
+/// No variable has a value.
+fn nothing() -> Variables<'static> {
+    Variables { process: &|_| None, secrets: BTreeMap::default(), dotenv: BTreeMap::default() }
+}
+
 #[test]
 fn what_is_written_is_read_back_and_becomes_entries_after_those_of_the_operator() {
     let dir = tempfile::tempdir().unwrap();
@@ -43,7 +51,7 @@ fn what_is_written_is_read_back_and_becomes_entries_after_those_of_the_operator(
     layer.write_rules(&lock, &[rule("acme/*")]).unwrap();
     assert_eq!(layer.installed().unwrap(), [installed("acme/guard")]);
     let mut plugins = Plugins::default();
-    layer.add_to(&mut plugins, &mut Vec::new()).unwrap();
+    layer.add_to(&mut plugins, &mut Vec::new(), &nothing()).unwrap();
     assert_eq!(plugins.load[0].dir, Some(layer.files_of(&Digest::of(b"release"))));
     assert!(plugins.trust[0].added);
     assert!(layer.remove_installed(&lock, "acme/guard").unwrap());
@@ -74,6 +82,6 @@ fn a_file_that_cannot_be_used_is_an_error_and_not_a_policy_less() {
         &text.replace("acme/guard", "acme/other"),
     ] {
         std::fs::write(&file, damaged).unwrap();
-        assert!(layer.add_to(&mut Plugins::default(), &mut Vec::new()).is_err(), "{damaged}");
+        assert!(layer.add_to(&mut Plugins::default(), &mut Vec::new(), &nothing()).is_err(), "{damaged}");
     }
 }

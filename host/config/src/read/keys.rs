@@ -108,7 +108,7 @@ pub(crate) const TRUST: Keys = Keys {
     ],
     later: &[],
 };
-pub(crate) const ADAPTER: Keys = keys(&["plugin", "settings"]);
+pub(crate) const ADAPTER: Keys = keys(&["plugin", "settings", "grants"]);
 
 pub(crate) const PERSONA: Keys =
     Keys { known: &["servers", "capabilities", "approvals"], aliases: &[], later: &["skills"] };
@@ -132,3 +132,8 @@ pub(crate) const INDEX: Keys = keys(&["name", "url", "root", "refresh"]);
 pub(crate) const TRUST_RULE: Keys = keys(&["plugins", "any_of", "all_of", "keys", "index"]);
 pub(crate) const ANY_OF: Keys = keys(&["minimum", "keys"]);
 pub(crate) const LOAD: Keys = keys(&["plugin", "decisions", "settings", "grants"]);
+pub(crate) const GRANTS: Keys = keys(&["http", "secrets", "kv", "files"]);
+pub(crate) const GRANT_HTTP: Keys = keys(&["hosts", "methods", "max_response", "timeout"]);
+pub(crate) const GRANT_SECRET: Keys = keys(&["value", "send_to", "reveal"]);
+pub(crate) const GRANT_KV: Keys = keys(&["max_bytes"]);
+pub(crate) const GRANT_FILES: Keys = keys(&["directories", "access"]);

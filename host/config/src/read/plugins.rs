@@ -6,9 +6,11 @@ use serde_json::{Map, Value as Json};
 use toolgate_signing::PublicKey;
 
 use crate::commandline::resolve;
+use crate::grants::Grants;
 use crate::index::Updates;
 use crate::model::{Bundle, Load, Plugins, TrustRule};
 
+use super::grants::{read_grants, without_values};
 use super::indexes::{check_rules, read_indexes};
 use super::sections::read_switch;
 use super::{Item, Reader, keys};
@@ -192,13 +194,12 @@ fn read_load(reader: &mut Reader<'_>, item: Item) -> Option<Load> {
         Some(item) => reader.object(&item)?,
         None => empty(),
     };
-    let (grants, shown_grants) = match fields.take("grants") {
-        Some(item) => reader.object(&item)?,
-        None => empty(),
-    };
-    let grants = match grants {
-        Json::Object(grants) => grants,
-        _ => Map::new(),
+    let (granted, shown_grants) = match fields.take("grants") {
+        Some(item) => {
+            let (_, shown) = reader.object(&item)?;
+            (read_grants(reader, item), without_values(shown))
+        }
+        None => (Grants::default(), Json::Object(Map::new())),
     };
     let settings_json = settings.to_string();
     Some(Load {
@@ -207,8 +208,8 @@ fn read_load(reader: &mut Reader<'_>, item: Item) -> Option<Load> {
         version,
         decisions,
         settings_json,
-        grants,
         installed: None,
+        granted,
         shown_settings,
         shown_grants,
     })

@@ -7,10 +7,12 @@ use std::time::Duration;
 use toolgate_base::Timeouts;
 
 use crate::error::{Level, quoted};
+use crate::grants::Grants;
 use crate::node::Text;
 use crate::server::{AdapterUse, Instance, Origin, Protocol, Restarts, Server, Shown, ToolFilter, Trust};
 
 use super::fields::Fields;
+use super::grants::{read_grants, without_values};
 use super::{Item, Reader, keys};
 
 mod transport;
@@ -238,5 +240,10 @@ fn read_adapter(reader: &mut Reader<'_>, item: Item, shown: &mut Shown) -> Optio
         }
         None => "{}".to_owned(),
     };
-    Some(AdapterUse { plugin, settings_json })
+    let mut granted = Grants::default();
+    if let Some(item) = fields.take("grants") {
+        shown.grants = reader.object(&item).map(|(_, display)| without_values(display));
+        granted = read_grants(reader, item);
+    }
+    Some(AdapterUse { plugin, settings_json, granted })
 }

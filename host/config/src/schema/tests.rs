@@ -17,6 +17,7 @@ fn places() -> Vec<(&'static str, &'static Keys)> {
         (at("/properties/tools"), &keys::TOOLS),
         (at("/properties/trust"), &keys::TRUST),
         (at("/properties/adapter"), &keys::ADAPTER),
+        (at("/properties/adapter/properties/grants"), &keys::GRANTS),
         ("/properties/personas/additionalProperties", &keys::PERSONA),
         ("/properties/personas/additionalProperties/properties/capabilities", &keys::CAPABILITIES),
         ("/properties/personas/additionalProperties/properties/approvals", &keys::PERSONA_APPROVALS),
@@ -27,6 +28,7 @@ fn places() -> Vec<(&'static str, &'static Keys)> {
         ("/properties/plugins/properties/trust/items/properties/any_of", &keys::ANY_OF),
         ("/properties/plugins/properties/indexes/items", &keys::INDEX),
         ("/properties/plugins/properties/load/items", &keys::LOAD),
+        ("/properties/plugins/properties/load/items/properties/grants", &keys::GRANTS),
         ("/properties/audit", &keys::AUDIT),
     ]
 }

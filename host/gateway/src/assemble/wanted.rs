@@ -7,7 +7,7 @@ use toolgate_plugins::{Admission, DecisionSet};
 use toolgate_signing::{Digest, Kind, VerifiedRelease};
 
 use super::{PluginFiles, Refusal};
-use crate::bundle;
+use crate::{bundle, ports};
 
 /// One plugin that the configuration wants.
 #[derive(Debug, Clone)]
@@ -117,8 +117,8 @@ fn entry_wants(entry: &Load) -> Result<Wanted, Refusal> {
     };
     let decisions = DecisionSet::parse(&entry.decisions)
         .map_err(|error| Refusal::Entry { plugin: entry.plugin.clone(), reason: error.to_string() })?;
-    let grants = serde_json::Value::Object(entry.grants.clone()).to_string();
-    let admission = admission(&entry.plugin, decisions, &entry.settings_json, &grants)?;
+    let settings = entry.settings_json.clone();
+    let admission = Admission { decisions, settings, grants: ports::grants(&entry.granted) };
     Ok(Wanted {
         files,
         admission,
@@ -127,20 +127,4 @@ fn entry_wants(entry: &Load) -> Result<Wanted, Refusal> {
         grants: entry.grants_digest(),
         installed: entry.installed.clone(),
     })
-}
-
-/// What a plugin may do, from decisions, settings and grants as they are written.
-pub(crate) fn admission(
-    plugin: &str,
-    decisions: DecisionSet,
-    settings: &str,
-    grants: &str,
-) -> Result<Admission, Refusal> {
-    let entry = |reason: String| Refusal::Entry { plugin: plugin.to_owned(), reason };
-    let grants: serde_json::Map<String, serde_json::Value> = serde_json::from_str(grants)
-        .map_err(|error| entry(format!("the grants are no JSON object: {error}")))?;
-    if let Some(label) = grants.keys().next() {
-        return Err(entry(format!("no plugin of this version can be granted `{label}`")));
-    }
-    Ok(Admission { decisions, settings: settings.to_owned() })
 }

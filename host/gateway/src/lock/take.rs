@@ -3,13 +3,13 @@
 use std::io::Read as _;
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use toolgate_config::{Config, Server, Transport, grants_digest, masked_server};
+use toolgate_config::{Config, Server, Transport, masked_server};
 use toolgate_signing::{DefinitionKind, Digest, VerifiedRelease, surface_digest};
 
 use super::{Lock, LockError, LockedDefinition, LockedPlugin, LockedServer, LockedSurface};
-use crate::assemble::{self, Refusal};
+use crate::assemble;
 
 /// Largest program whose digest is taken, bytes.
 const MAX_PROGRAM: u64 = 512 * 1024 * 1024;
@@ -39,9 +39,7 @@ pub fn server_of(config: &Config, server: &Server) -> Result<LockedServer, LockE
     let adapter = match &server.adapter {
         Some(used) => {
             let release = assemble::adapter_wanted(config, used)?.verify(config)?;
-            let settings: Value = serde_json::from_str(&used.settings_json)
-                .map_err(|error| Refusal::Entry { plugin: used.plugin.clone(), reason: error.to_string() })?;
-            Some(locked(&release, grants_digest(&[], &settings, &json!({}))))
+            server.adapter_grants_digest().map(|grants| locked(&release, grants))
         }
         None => None,
     };

@@ -14,14 +14,9 @@ use crate::state::{Shared, State};
 
 /// A state without a guest: the host's side can be tested alone.
 fn state(settings: &str, host_bytes: usize) -> State {
-    let limits =
-        Limits { memory: 1 << 20, host_bytes, call: Duration::from_secs(1), init: Duration::from_secs(1) };
-    let shared = Shared {
-        name: "test/guest".into(),
-        limits,
-        settings: Document::new(settings),
-        matching: super::matching::Matching::default(),
-    };
+    let second = Duration::from_secs(1);
+    let limits = Limits { memory: 1 << 20, host_bytes, call: second, init: second, wait: second };
+    let shared = Shared::new("test/guest", limits, Document::new(settings));
     State::new(Arc::new(shared), Meter::start(Duration::from_secs(1)))
 }
 

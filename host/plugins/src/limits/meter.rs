@@ -27,6 +27,8 @@ pub(crate) struct Meter {
     budget: Duration,
     started: Instant,
     host: Duration,
+    /// Time that host calls waited for something outside.
+    waited: Duration,
     sample: Option<Sample>,
 }
 
@@ -48,7 +50,7 @@ pub(crate) enum Verdict {
 impl Meter {
     /// Starts measuring a call that may run for `budget`.
     pub(crate) fn start(budget: Duration) -> Self {
-        Self { budget, started: Instant::now(), host: Duration::ZERO, sample: None }
+        Self { budget, started: Instant::now(), host: Duration::ZERO, waited: Duration::ZERO, sample: None }
     }
 
     /// Ticks until the first deadline: never fewer than the budget.
@@ -66,13 +68,29 @@ impl Meter {
         self.host = self.host.saturating_add(time);
     }
 
+    /// Adds time that a host call waited for something outside.
+    pub(crate) fn add_wait(&mut self, time: Duration) {
+        self.waited = self.waited.saturating_add(time);
+    }
+
+    /// How long this call has waited in all.
+    pub(crate) fn waited(&self) -> Duration {
+        self.waited
+    }
+
     /// Asked by the engine when a deadline has passed.
     pub(crate) fn at_deadline(&mut self) -> Verdict {
         self.judge(self.started.elapsed(), sys::thread_running_time())
     }
 
     fn judge(&mut self, wall: Duration, ran: Option<Duration>) -> Verdict {
-        let in_time = wall.saturating_sub(self.host) < self.wall() && self.host < MAX_HOST;
+        let own = wall.saturating_sub(self.waited).saturating_sub(self.host);
+        // Epochs passed while a host call waited: what is left of the budget is still the guest's.
+        let left = self.budget.saturating_sub(own);
+        if !self.waited.is_zero() && self.host < MAX_HOST && !left.is_zero() {
+            return Verdict::Continue(ticks(left));
+        }
+        let in_time = own < self.wall() && self.host < MAX_HOST;
         let Some(ran) = ran.filter(|_| in_time) else {
             return Verdict::Interrupt;
         };

@@ -37,7 +37,8 @@ fn files(name: &str) -> (Vec<u8>, VerifiedRelease) {
 
 fn load(name: &str, settings: &str) -> Result<Plugin, toolgate_plugins::LoadError> {
     let (component, release) = files(name);
-    let admission = Admission { decisions: DecisionSet::ALL, settings: settings.into() };
+    let admission =
+        Admission { decisions: DecisionSet::ALL, settings: settings.into(), ..Admission::default() };
     PluginHost::new(HostOptions::default()).unwrap().load(&component, &release, &admission)
 }
 

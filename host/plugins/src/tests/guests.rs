@@ -16,7 +16,7 @@ use wit_parser::Resolve;
 /// What every guest module begins with: the import that gives back a borrowed request, a memory,
 /// an allocator that grows it, and `$said`, which writes a decision or a change of the form
 /// (case, text) and returns where it is.
-const PRELUDE: &str = r#"
+pub(crate) const PRELUDE: &str = r#"
   (import "toolgate:plugin/requests@0.1.0" "[resource-drop]request" (func $drop (param i32)))
   IMPORTS
   (memory (export "memory") 2)

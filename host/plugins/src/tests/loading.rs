@@ -1,7 +1,10 @@
-use toolgate_plugins::{Admission, HostOptions, LoadError, LoadErrorKind, PluginHost, Whose, inspect};
+use toolgate_plugins::{
+    Admission, Decision, DecisionSet, Grants, Hook, HostOptions, KvGrant, LoadError, LoadErrorKind, Plugin,
+    PluginHost, SecretGrant, Whose, inspect,
+};
 use toolgate_signing::{Kind, KvCapability, Release};
 
-use super::guests::{Source, TEXTS, call_policy, component, load, release, says, signed};
+use super::guests::{Source, TEXTS, call_policy, component, facts, load, release, says, signed};
 
 fn refused(component: &[u8], release: &Release) -> LoadError {
     let host = PluginHost::new(HostOptions::default()).unwrap();
@@ -100,7 +103,7 @@ fn a_declared_import_that_is_not_there_is_refused() {
 }
 
 /// A component that imports one interface with one function, and exports nothing that matters.
-fn importing(interface: &str) -> Vec<u8> {
+pub(super) fn importing(interface: &str) -> Vec<u8> {
     let text = format!(
         r#"(component
              (import "{interface}" (instance $i (export "f" (func))))
@@ -134,7 +137,7 @@ fn wasi_and_strangers_are_refused_by_name_wa_09() {
     let wasi = importing("wasi:io/streams@0.2.0-rc-2023-11-10");
     let kind = refused_before_compilation(&wasi, &release(Kind::Policy, &wasi));
     assert!(matches!(&kind, LoadErrorKind::Wasi(name) if name.contains("streams@0.2.0-rc")), "{kind}");
-    for name in ["acme:thing/api@1.0.0", "toolgate:plugin/http@0.1.0", "toolgate:plugin/log"] {
+    for name in ["acme:thing/api@1.0.0", "toolgate:plugin/sockets@0.1.0", "toolgate:plugin/log"] {
         let guest = importing(name);
         let kind = refused_before_compilation(&guest, &release(Kind::Policy, &guest));
         assert!(matches!(&kind, LoadErrorKind::Unknown { import, .. } if import == name), "{kind}");
@@ -198,10 +201,105 @@ fn the_release_has_to_fit_the_host() {
     let mut elsewhere = release(Kind::Policy, &guest);
     elsewhere.world = "toolgate:plugin/policy@0.2.0".into();
     assert!(matches!(refused_before_compilation(&guest, &elsewhere), LoadErrorKind::World { .. }));
-    let mut storing = release(Kind::Policy, &guest);
-    storing.capabilities.kv.insert("cache".into(), KvCapability { max_bytes: 1024 });
-    let kind = refused_before_compilation(&guest, &storing);
-    assert!(matches!(&kind, LoadErrorKind::Capability(label) if label == "kv.cache"), "{kind}");
+}
+
+/// A policy that opens a label of kv, in whatever way its grants allow.
+fn storing() -> Vec<u8> {
+    component(&Source {
+        imports: &["kv"],
+        exports: &["call-hook"],
+        core_imports: r#"(import "toolgate:plugin/kv@0.1.0" "[static]store.open" (func $open (param i32 i32 i32 i32)))"#,
+        body: &format!(
+            r#"{TEXTS} (func (export "toolgate:plugin/call-hook@0.1.0#check") (param i32) (result i32)
+                 (call $open (i32.const 1024) (i32.const 3) (i32.const 0) (i32.const 512)) {})"#,
+            says(1)
+        ),
+    })
+}
+
+#[test]
+fn of_the_three_gates_each_alone_keeps_a_capability_shut() {
+    let guest = storing();
+    let host = PluginHost::new(HostOptions::default()).unwrap();
+    let undeclared = release(Kind::Policy, &guest);
+    let mut declared = undeclared.clone();
+    declared.capabilities.kv.insert("yes".into(), KvCapability { max_bytes: 1024 });
+    let grant = |label: &str| {
+        let kv = [(label.to_owned(), KvGrant::default())].into();
+        Admission {
+            decisions: DecisionSet::ALL,
+            grants: Grants { kv, ..Grants::default() },
+            ..Admission::default()
+        }
+    };
+    let load =
+        |release: &Release, admission: &Admission| host.load(&guest, &signed(release, &guest), admission);
+    let before = host.compilations();
+    let kind = load(&undeclared, &Admission::default()).unwrap_err().kind;
+    assert!(matches!(&kind, LoadErrorKind::Capability(name) if name == "kv"), "{kind}");
+    let kind = load(&undeclared, &grant("yes")).unwrap_err().kind;
+    assert!(matches!(kind, LoadErrorKind::Grant(_)), "{kind}");
+    let kind = load(&declared, &Admission::default()).unwrap_err().kind;
+    assert!(matches!(&kind, LoadErrorKind::Ungranted { labels, .. } if labels == "yes"), "{kind}");
+    assert_eq!(kind.whose(), Whose::OperatorDenied);
+    let kind = load(&declared, &grant("no")).unwrap_err().kind;
+    assert!(matches!(kind, LoadErrorKind::Grant(_)), "{kind}");
+    let mut unimported = declared.clone();
+    unimported.imports.retain(|import| !import.contains("kv"));
+    let kind = load(&unimported, &grant("yes")).unwrap_err().kind;
+    assert!(matches!(kind, LoadErrorKind::Undeclared(_)), "{kind}");
+    assert_eq!(host.compilations(), before, "all of this is known before anything is compiled");
+    let Plugin::Policy(policy) = load(&declared, &grant("yes")).unwrap() else { panic!() };
+    // No store is connected here: the call answers with a value, and the policy goes on.
+    assert_eq!(policy.check(Hook::Call, &facts()), Decision::Allow { reason: "yes".into() });
+    assert!(policy.waits() && policy.uses_clock());
+}
+
+#[test]
+fn a_change_of_a_grant_is_another_plugin_and_a_change_of_a_secret_is_not() {
+    let digest = |max_bytes, secret: &str| {
+        let kv = [("a".to_owned(), KvGrant { max_bytes })].into();
+        let value = toolgate_base::Secret::new(secret);
+        let secrets = [("t".to_owned(), SecretGrant { value, send_to: None, reveal: false })].into();
+        Grants { secrets, kv, ..Grants::default() }.digest()
+    };
+    assert_eq!(digest(None, "one"), digest(None, "two"));
+    assert_ne!(digest(None, "one"), digest(Some(1), "one"));
+    assert_ne!(Grants::default().digest(), digest(None, "one"));
+}
+
+#[test]
+fn three_versions_of_one_plugin_are_loaded_side_by_side() {
+    let host = PluginHost::new(HostOptions::default()).unwrap();
+    let versions = ["1.0.0", "1.4.2", "2.0.0-rc.1"];
+    let loaded: Vec<_> = (1..)
+        .zip(versions)
+        .map(|(sequence, version)| {
+            // Each says another thing: allow, ask, deny.
+            let guest = call_policy(&says(sequence));
+            let stated = Release {
+                version: version.parse().unwrap(),
+                sequence: sequence.into(),
+                ..release(Kind::Policy, &guest)
+            };
+            let admission = Admission { decisions: DecisionSet::ALL, ..Admission::default() };
+            match host.load(&guest, &signed(&stated, &guest), &admission).unwrap() {
+                Plugin::Policy(policy) => policy,
+                other => panic!("{other:?}"),
+            }
+        })
+        .collect();
+    for _ in 0..2 {
+        let said: Vec<_> = loaded.iter().map(|policy| policy.check(Hook::Call, &facts())).collect();
+        assert!(matches!(
+            said[..],
+            [Decision::Allow { .. }, Decision::Ask { .. }, Decision::Deny { fault: None, .. }]
+        ));
+    }
+    let identities: std::collections::BTreeSet<_> =
+        loaded.iter().map(|policy| policy.digest().to_string()).collect();
+    assert_eq!(identities.len(), 3);
+    assert!(loaded.iter().all(|policy| policy.name() == "test/guest"));
 }
 
 #[test]

@@ -198,7 +198,10 @@ fn a_made_up_handle_or_case_is_a_fault() {
 #[test]
 fn the_digest_of_a_set_follows_order_settings_and_authority() {
     let load = |settings: &str, decisions| {
-        policy_with(&call_policy(&says(0)), &Admission { decisions, settings: settings.into() })
+        policy_with(
+            &call_policy(&says(0)),
+            &Admission { decisions, settings: settings.into(), ..Admission::default() },
+        )
     };
     let digest = |policies| toolgate_plugins::PluginSet::new(policies, vec![]).set_digest();
     let base = digest(vec![load("{}", DecisionSet::ALL)]);

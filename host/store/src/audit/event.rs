@@ -92,6 +92,8 @@ pub enum Event {
     PluginRefused,
     /// A plugin broke a limit or trapped.
     PluginTrap,
+    /// A plugin is about to see the value of a secret.
+    SecretRevealed,
     /// A definition does not match its pin.
     ToolPinMismatch,
     /// The surface of a server was pinned or pinned anew.
@@ -183,6 +185,7 @@ impl Event {
         Self::PluginLoaded,
         Self::PluginRefused,
         Self::PluginTrap,
+        Self::SecretRevealed,
         Self::ToolPinMismatch,
         Self::ServerPinned,
         Self::McpServerInstalled,
@@ -252,6 +255,7 @@ impl Event {
             Self::PluginLoaded => "plugin_loaded",
             Self::PluginRefused => "plugin_refused",
             Self::PluginTrap => "plugin_trap",
+            Self::SecretRevealed => "secret_revealed",
             Self::ToolPinMismatch => "tool_pin_mismatch",
             Self::ServerPinned => "server_pinned",
             Self::McpServerInstalled => "mcp_server_installed",
@@ -324,6 +328,7 @@ impl Event {
             Self::PluginRemoved => "plugin.remove",
             Self::PluginDenied | Self::PluginDenialLifted => "plugin.deny",
             Self::PluginTrustAdded | Self::PluginTrustRemoved => "plugin.trust",
+            Self::SecretRevealed => "secret.reveal",
             Self::ToolPinMismatch => "tool.pin",
             Self::ServerPinned => "server.pin",
             Self::McpServerInstalled => "server.install",

@@ -258,6 +258,15 @@ impl AuditRow {
             .with("retried", retried.join(" "))
     }
 
+    /// `secret_revealed`, committed before the plugin has a byte of it.
+    pub fn secret_revealed(plugin: &str, label: &str, persona: &str) -> Self {
+        let mut row = Self::new(Event::SecretRevealed).with("plugin", plugin).with("label", label);
+        if !persona.is_empty() {
+            row.persona_id = Some(persona.to_owned());
+        }
+        row
+    }
+
     /// `plugin_trap`, tied to the call it happened in where there was one.
     pub fn plugin_trap(plugin: &str, fault: &str, call: Option<&CallFacts>) -> Self {
         let row = match call {

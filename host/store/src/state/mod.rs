@@ -20,6 +20,8 @@ mod schema;
 pub mod standing;
 pub mod tokens;
 
+pub(crate) use schema::FORMAT;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

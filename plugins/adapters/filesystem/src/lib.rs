@@ -2,19 +2,19 @@
 //!
 //! Settings: `{"roots": ["/abs", …]}`. A path argument is `path`, `paths`, `source`,
 //! `destination`, or any member whose name ends with `path` or `paths`, at whatever depth; every
-//! string in it, the elements of an array included, is read lexically below the roots by the host, and what comes
-//! out, absolute and normal, is what the server gets. One that leaves the roots fails the call
-//! with the roots in the text, so that a model can correct itself.
+//! string in it, the elements of an array included, is read lexically below the roots by the host, and then
+//! followed along the symbolic links that are there now. What comes out, absolute, normal and
+//! without links below its root, is what the server gets. One that leaves the roots, by its text or
+//! by a link, fails the call with the roots in the text, so that a model can correct itself.
 //!
 //! The threat is an argument that means another file to the server than to whoever judged the
 //! call: `..`, a relative path that counts from the server's own directory, a `~` that the server
-//! expands. After this adapter there is one spelling, and policies see that one. Links are not
-//! followed: no file system is asked, and a server that follows a link out of the roots is not
-//! stopped here.
+//! expands, a link that leads elsewhere. After this adapter there is one spelling, and policies see
+//! that one. A link that somebody makes between this look and the server's own is not seen here.
 
 use serde::Deserialize;
 use toolgate_sdk::adapter::Change;
-use toolgate_sdk::{Adapter, Edit, Error, Request, matching, settings};
+use toolgate_sdk::{Adapter, Edit, Error, Request, files, matching, settings};
 
 /// The adapter `toolgate/filesystem`.
 pub struct Filesystem {
@@ -48,11 +48,19 @@ impl Adapter for Filesystem {
                 .collect::<Result<Vec<_>, _>>()
         });
         match paths {
-            Ok(paths) => self.correct(paths, |path| matching::path_within("/roots", path)),
+            Ok(paths) => self.correct(paths, within),
             Err(fault) => Change::Fail(format!(
                 "the path arguments of this call cannot be checked, so it is not made: {fault}"
             )),
         }
+    }
+}
+
+/// The host's reading of a path: by its text first, then along its links.
+fn within(path: &str) -> Result<Option<String>, Error> {
+    match matching::path_within("/roots", path)? {
+        Some(normal) => files::locate("roots", &normal),
+        None => Ok(None),
     }
 }
 
@@ -98,7 +106,8 @@ impl Filesystem {
     fn outside(&self, path: &str) -> String {
         let roots = self.roots.iter().map(|root| format!("`{root}`")).collect::<Vec<_>>().join(", ");
         format!(
-            "the path `{path}` is outside the directories that this server may use. Use a path \
+            "the path `{path}` is outside the directories that this server may use, or a link on it leads \
+             outside. Use a path \
              inside one of: {roots}; a relative path counts from the first"
         )
     }

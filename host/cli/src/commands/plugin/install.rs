@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use toolgate_config::plugins_layer::{Installed, PluginsLayer, UpdateMode};
 use toolgate_config::{Config, Updates};
 use toolgate_gateway::install::{self, InstallError, Offer, Terms};
+use toolgate_plugins::Ports;
 use toolgate_store::{AuditRow, Event};
 
 use super::fetch::{self, Newer};
@@ -170,7 +171,7 @@ fn accept(
 
 /// Compiling a large component takes seconds, so the terminal is told that it goes on.
 fn compiled(config: &Config, offer: &Offer, terms: &Terms) -> Result<Installed, Failure> {
-    let host = context::plugin_host(config)?;
+    let host = context::plugin_host(config, Ports::default())?;
     let started = Instant::now();
     let name = offer.release().release().name.clone();
     let ticking = tokio::spawn(async move {

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use toolgate_config::Config;
 use toolgate_gateway::assemble::{self, PluginFiles, Refusal};
 use toolgate_gateway::bundle;
-use toolgate_plugins::{Admission, LoadErrorKind};
+use toolgate_plugins::{Admission, LoadErrorKind, Ports};
 use toolgate_signing::VerifiedRelease;
 
 use crate::args::Plugin;
@@ -87,7 +87,7 @@ fn checked(
 ) -> Result<VerifiedRelease, Refusal> {
     let release = files.verify(&config.plugins.trust)?;
     files.check_denied(config, &release, from)?;
-    let host = context::plugin_host(config)
+    let host = context::plugin_host(config, Ports::default())
         .map_err(|error| Refusal::Entry { plugin: files.plugin.clone(), reason: error.message })?;
     match host.load(&files.component, &release, admission) {
         Ok(_) => Ok(release),

@@ -2,17 +2,19 @@
 
 use serde_json::json;
 use toolgate_config::Config;
-use toolgate_plugins::{Admission, DecisionSet};
+use toolgate_plugins::{Admission, DecisionSet, Grants};
+
+use toolgate_gateway::assemble::{PluginFiles, Refusal};
+use toolgate_signing::VerifiedRelease;
 
 use super::{checked, described, files, refused};
 use crate::exit::Failure;
 use crate::output;
 
-/// Signature, digest, imports and exports, and a compilation, with every decision granted.
+/// Signature, digest, imports and exports, and a compilation, with every decision and capability granted.
 pub(super) fn verify(config: &Config, plugin: &str, as_json: bool) -> Result<(), Failure> {
     let files = files(config, plugin)?;
-    let admission = Admission { decisions: DecisionSet::ALL, ..Admission::default() };
-    let release = match checked(config, &files, &admission, None) {
+    let release = match verified(config, &files) {
         Ok(release) => release,
         Err(refusal) => {
             if as_json {
@@ -38,4 +40,12 @@ pub(super) fn verify(config: &Config, plugin: &str, as_json: bool) -> Result<(),
     output::line(&format!("{} {} is what was signed", stated.name, stated.version))?;
     output::line(&format!("  component {}", release.component()))?;
     signers.iter().try_for_each(|signer| output::line(&format!("  signed by {signer}")))
+}
+
+/// With every capability granted that the release declares: what is looked for is whether it would load.
+fn verified(config: &Config, files: &PluginFiles) -> Result<VerifiedRelease, Refusal> {
+    let stated = files.verify(&config.plugins.trust)?;
+    let grants = Grants::declared(stated.release());
+    let admission = Admission { decisions: DecisionSet::ALL, grants, ..Admission::default() };
+    checked(config, files, &admission, None)
 }
