@@ -75,7 +75,6 @@ impl Path<'_> {
         }
         if !verdict.redactions.is_empty() {
             self.gateway.note_hidden_result(&self.call, &verdict, &document);
-            self.gateway.note_hidden_result(&self.call, &verdict, &document);
             let text = redact::redact(document.text(), &verdict.redactions)
                 .map_err(|error| self.refuse(ErrorCode::ResultDenied, &error.to_string()))?;
             document = Document::new(text);
