@@ -12,6 +12,7 @@
 
 mod change;
 mod init;
+mod judge;
 mod mirror;
 mod root;
 mod status;

@@ -43,6 +43,16 @@ pub(crate) enum RegistryRoot {
     Finish(RootFinish),
 }
 
+/// A registry of this machine, and how its verb answers.
+#[derive(Debug, Args)]
+pub(crate) struct At {
+    /// The registry.
+    pub(crate) dir: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// The keys that sign a change; each role takes its own.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct SignWithAll {
@@ -92,21 +102,18 @@ pub(crate) struct RegistryInit {
 
 #[derive(Debug, Args)]
 pub(crate) struct RegistryPublish {
-    /// The registry.
-    pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) at: At,
     /// The plugin: a directory with component.wasm and release.dsse.json.
     pub(crate) plugin: PathBuf,
     #[command(flatten)]
     pub(crate) with: SignWithAll,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RegistryYank {
-    /// The registry.
-    pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) at: At,
     /// The release, as NAME@VERSION.
     pub(crate) release: String,
     /// Why, in one line, for whoever asks.
@@ -117,15 +124,12 @@ pub(crate) struct RegistryYank {
     pub(crate) undo: bool,
     #[command(flatten)]
     pub(crate) with: SignWithAll,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RegistryRevoke {
-    /// The registry.
-    pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) at: At,
     /// NAME@VERSION, the sha256:… of a release or a component, or a key: ed25519:… or its id.
     pub(crate) what: String,
     /// Why, in one line, for the operators who run it.
@@ -137,15 +141,12 @@ pub(crate) struct RegistryRevoke {
     pub(crate) from_log: Option<u64>,
     #[command(flatten)]
     pub(crate) with: SignWithAll,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RegistryRotate {
-    /// The registry.
-    pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) at: At,
     /// The plugins: NAMESPACE/* or NAMESPACE/NAME.
     pub(crate) plugins: String,
     /// A key that signs them from now on: ed25519:… or a file; may be repeated.
@@ -156,26 +157,20 @@ pub(crate) struct RegistryRotate {
     pub(crate) threshold: u32,
     #[command(flatten)]
     pub(crate) with: SignWithAll,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RegistryRefresh {
-    /// The registry.
-    pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) at: At,
     #[command(flatten)]
     pub(crate) with: SignWithAll,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RootPropose {
-    /// The registry.
-    pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) at: At,
     /// A key of a role (root, delegate, revoke, snapshot, refresh) in place of all it has: ROLE=ed25519:…
     /// or ROLE=FILE; may be repeated.
     #[arg(long, value_name = "ROLE=KEY")]
@@ -190,9 +185,6 @@ pub(crate) struct RootPropose {
     /// published again.
     #[arg(long)]
     pub(crate) new_log: bool,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -208,25 +200,19 @@ pub(crate) struct RootSign {
 
 #[derive(Debug, Args)]
 pub(crate) struct RootFinish {
-    /// The registry.
-    pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) at: At,
     #[command(flatten)]
     pub(crate) with: SignWithAll,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RegistryStatus {
-    /// The registry.
-    pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) at: At,
     /// End with 1 if a document expires in fewer days than this, for a scheduled check.
     #[arg(long, value_name = "DAYS")]
     pub(crate) fail_under: Option<u64>,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

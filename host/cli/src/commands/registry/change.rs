@@ -17,41 +17,41 @@ use crate::output;
 /// Publishes the plugin in a directory.
 pub(super) async fn publish(args: &RegistryPublish) -> Result<(), Failure> {
     let plugin = read_plugin(&args.plugin)?;
-    let publisher = open(&args.dir)?;
+    let publisher = open(&args.at.dir)?;
     let done = publisher.publish(&plugin, &args.with.open()?).await.map_err(|error| failure(&error))?;
-    report(&done, args.json)
+    report(&done, args.at.json)
 }
 
 /// Hides a release, or shows it again.
 pub(super) async fn yank(args: &RegistryYank) -> Result<(), Failure> {
     let (name, version) = release(&args.release)?;
-    let publisher = open(&args.dir)?;
+    let publisher = open(&args.at.dir)?;
     let signers = args.with.open()?;
     let done = publisher.yank(&name, &version, &args.reason, args.undo, &signers).await;
-    report(&done.map_err(|error| failure(&error))?, args.json)
+    report(&done.map_err(|error| failure(&error))?, args.at.json)
 }
 
 /// Revokes a release, a component or a key.
 pub(super) async fn revoke(args: &RegistryRevoke) -> Result<(), Failure> {
     let what = revoked(&args.what, args.from_log)?;
-    let publisher = open(&args.dir)?;
+    let publisher = open(&args.at.dir)?;
     let done = publisher.revoke(&what, &args.reason, &args.with.open()?).await;
-    report(&done.map_err(|error| failure(&error))?, args.json)
+    report(&done.map_err(|error| failure(&error))?, args.at.json)
 }
 
 /// Gives a namespace its keys.
 pub(super) async fn rotate(args: &RegistryRotate) -> Result<(), Failure> {
     let keys: Vec<PublicKey> = args.to.iter().map(|key| read_public(key)).collect::<Result<_, _>>()?;
-    let publisher = open(&args.dir)?;
+    let publisher = open(&args.at.dir)?;
     let done = publisher.rotate(&args.plugins, keys, args.threshold, &args.with.open()?).await;
-    report(&done.map_err(|error| failure(&error))?, args.json)
+    report(&done.map_err(|error| failure(&error))?, args.at.json)
 }
 
 /// Renews the expiry of the snapshot.
 pub(super) async fn refresh(args: &RegistryRefresh) -> Result<(), Failure> {
-    let publisher = open(&args.dir)?;
+    let publisher = open(&args.at.dir)?;
     let until = publisher.refresh(&args.with.open()?).await.map_err(|error| failure(&error))?;
-    if args.json {
+    if args.at.json {
         return output::json(&json!({ "fresh_until": until }));
     }
     output::line(&format!("the snapshot is good until {until}"))

@@ -18,8 +18,8 @@ pub(super) async fn propose(args: &RootPropose) -> Result<(), Failure> {
         refresh_days: args.refresh_days,
         new_log: args.new_log,
     };
-    let proposal = open(&args.dir)?.propose_root(&change).await.map_err(|error| failure(&error))?;
-    if args.json { output::json(&described(&proposal)) } else { print(&proposal) }
+    let proposal = open(&args.at.dir)?.propose_root(&change).await.map_err(|error| failure(&error))?;
+    if args.at.json { output::json(&described(&proposal)) } else { print(&proposal) }
 }
 
 /// Signs a proposal, in a registry or in a file that was carried here.
@@ -61,9 +61,9 @@ fn carried(file: &Path, args: &RootSign) -> Result<(), Failure> {
 
 /// Publishes the proposal.
 pub(super) async fn finish(args: &RootFinish) -> Result<(), Failure> {
-    let publisher = open(&args.dir)?;
+    let publisher = open(&args.at.dir)?;
     let finished = publisher.finish_root(&args.with.open()?).await.map_err(|error| failure(&error))?;
-    if args.json {
+    if args.at.json {
         return output::json(&json!({
             "fingerprint": finished.fingerprint, "signed_anew": finished.signed_anew,
         }));

@@ -13,8 +13,8 @@ use crate::output;
 
 /// How a registry stands.
 pub(super) async fn status(args: &RegistryStatus) -> Result<(), Failure> {
-    let status = open(&args.dir)?.status().await.map_err(|error| failure(&error))?;
-    if args.json {
+    let status = open(&args.at.dir)?.status().await.map_err(|error| failure(&error))?;
+    if args.at.json {
         output::json(&described(&status))?;
     } else {
         print(&status)?;
