@@ -72,7 +72,8 @@ fn refuse_private(host: &str) -> Result<(), String> {
             Err(_) => Err(format!("`{host}` is an address in a spelling that readers take differently")),
         };
     }
-    let below = |name: &str| host == name || host.strip_suffix(name).is_some_and(|front| front.ends_with('.'));
+    let below =
+        |name: &str| host == name || host.strip_suffix(name).is_some_and(|front| front.ends_with('.'));
     if !host.contains('.') || PRIVATE_NAMES.iter().any(|name| below(name)) {
         return Err(format!("`{host}` is a name of this machine or of a private network"));
     }

@@ -17,7 +17,7 @@ impl Host for Stand {
     }
 
     fn matches(&self, rule: usize, text: &str) -> Result<bool, Error> {
-        Ok(rule == 0 && text.ends_with(".md"))
+        Ok(rule == 0 && text.contains(".md"))
     }
 
     fn within(&self, _: usize, path: &str) -> Result<bool, Error> {
@@ -25,12 +25,12 @@ impl Host for Stand {
     }
 }
 
-fn rules(rules: Value) -> Vec<Rule> {
+fn rules(rules: &Value) -> Vec<Rule> {
     serde_json::from_value::<Settings>(json!({ "rules": rules })).unwrap().rules
 }
 
-fn said(rule: Value, arguments: &Value) -> Decision {
-    judge(&rules(json!([rule])), "mcp.call:files/write", arguments, &Stand).unwrap()
+fn said(rule: &Value, arguments: &Value) -> Decision {
+    judge(&rules(&json!([rule])), "mcp.call:files/write", arguments, &Stand).unwrap()
 }
 
 #[test]
@@ -47,18 +47,16 @@ fn each_condition_is_kept_and_broken() {
     ] {
         let mut rule = json!({ "calls": ["mcp.call:files"], "at": "/value" });
         rule.as_object_mut().unwrap().extend(condition.as_object().unwrap().clone());
-        assert!(matches!(said(rule.clone(), &json!({ "value": fine })), Decision::Abstain), "{rule}");
-        let Decision::Deny(reason) = said(rule.clone(), &json!({ "value": broken })) else {
-            panic!("{rule}")
-        };
+        assert!(matches!(said(&rule, &json!({ "value": fine })), Decision::Abstain), "{rule}");
+        let Decision::Deny(reason) = said(&rule, &json!({ "value": broken })) else { panic!("{rule}") };
         assert!(reason.contains("`/value`"), "{reason}");
-        assert!(matches!(said(rule.clone(), &json!({})), Decision::Deny(_)), "absent: {rule}");
+        assert!(matches!(said(&rule, &json!({})), Decision::Deny(_)), "absent: {rule}");
     }
 }
 
 #[test]
 fn a_rule_applies_to_its_calls_and_to_no_other() {
-    let rules = rules(json!([{ "calls": ["mcp.call:mail"], "at": "/to", "equals": "me" }]));
+    let rules = rules(&json!([{ "calls": ["mcp.call:mail"], "at": "/to", "equals": "me" }]));
     assert!(matches!(judge(&rules, "mcp.call:files/write", &json!({}), &Stand), Ok(Decision::Abstain)));
     assert!(matches!(judge(&rules, "mcp.call:mail/send", &json!({}), &Stand), Ok(Decision::Deny(_))));
 }
@@ -66,15 +64,15 @@ fn a_rule_applies_to_its_calls_and_to_no_other() {
 #[test]
 fn optional_each_and_ask_do_what_they_say() {
     let base = json!({ "calls": ["mcp"], "at": "/paths", "within": ["/work"], "each": true, "optional": true, "otherwise": "ask" });
-    assert!(matches!(said(base.clone(), &json!({})), Decision::Abstain));
-    assert!(matches!(said(base.clone(), &json!({ "paths": ["/work/a", "/work/b"] })), Decision::Abstain));
-    assert!(matches!(said(base.clone(), &json!({ "paths": ["/work/a", "/etc"] })), Decision::Ask(_)));
-    assert!(matches!(said(base, &json!({ "paths": "/work/a" })), Decision::Ask(_)), "no list");
+    assert!(matches!(said(&base, &json!({})), Decision::Abstain));
+    assert!(matches!(said(&base, &json!({ "paths": ["/work/a", "/work/b"] })), Decision::Abstain));
+    assert!(matches!(said(&base, &json!({ "paths": ["/work/a", "/etc"] })), Decision::Ask(_)));
+    assert!(matches!(said(&base, &json!({ "paths": "/work/a" })), Decision::Ask(_)), "no list");
 }
 
 #[test]
 fn a_denial_comes_before_a_question_and_the_reason_of_the_operator_is_told() {
-    let rules = rules(json!([
+    let rules = rules(&json!([
         { "calls": ["mcp"], "at": "/a", "equals": 1, "otherwise": "ask" },
         { "calls": ["mcp"], "at": "/b", "equals": 1, "reason": "house rule" },
     ]));
@@ -89,7 +87,7 @@ fn a_rule_that_is_none_is_an_error_and_never_skipped() {
         json!({ "calls": ["mcp"], "at": "/a", "equals": 1, "prefix": "x" }),
         json!({ "calls": [""], "at": "/a", "equals": 1 }),
     ] {
-        assert!(judge(&rules(json!([rule])), "mcp.call:x/y", &json!({}), &Stand).is_err());
+        assert!(judge(&rules(&json!([rule])), "mcp.call:x/y", &json!({}), &Stand).is_err());
     }
     let unknown = json!({ "rules": [{ "calls": [], "at": "/a", "equal": 1 }] });
     assert!(serde_json::from_value::<Settings>(unknown).is_err());
