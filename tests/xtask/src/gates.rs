@@ -126,13 +126,6 @@ const GATES: &[Gate] = &[
         test: "gate_instructions",
     },
     Gate {
-        name: "offered",
-        file: "host/gateway/src/forward.rs",
-        call: "        self.check_offered().await?;\n",
-        without: "",
-        test: "neg_005_neg_007",
-    },
-    Gate {
         name: "adapter",
         file: "host/gateway/src/forward/document.rs",
         call: "let Some(adapter) = adapter else { return Ok(document) };",
