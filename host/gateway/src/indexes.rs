@@ -197,22 +197,6 @@ pub async fn newest(
     Err(IndexError::Absent { plugin: name.to_owned(), asked })
 }
 
-/// The release with this digest, yanked or not, as a lock names it. What is revoked is refused.
-pub async fn locked(
-    config: &Config,
-    index: &str,
-    name: &str,
-    release: toolgate_signing::Digest,
-) -> Result<Found, IndexError> {
-    let known = config.plugins.indexes.iter().find(|known| known.name == index);
-    let index = known.ok_or_else(|| IndexError::NoIndex(name.to_owned()))?;
-    let client = open(config, index)?;
-    let failed = |error| IndexError::of(&index.name, error);
-    client.refresh().await.map_err(failed)?;
-    let release = client.locked(name, release).await.map_err(failed)?;
-    Chosen { client, index: index.name.clone(), source: name.to_owned(), release }.fetch().await
-}
-
 /// A plugin that a search found.
 #[derive(Debug, Clone)]
 pub struct Hit {
