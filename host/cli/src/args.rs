@@ -141,6 +141,9 @@ pub(crate) struct Serve {
     /// As whom the agent acts, over stdio.
     #[arg(long, value_name = "PERSONA", default_value = "default")]
     pub(crate) persona: String,
+    /// Show this server alone, under its own names, as if there were no gateway.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) server: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -27,12 +27,12 @@ impl Server {
                 let cwd = cwd.as_ref().map(|path| path.to_string_lossy());
                 json!([DOMAIN, "stdio", argv, cwd, names])
             }
-            Transport::StreamableHttp { url, headers } => {
+            Transport::StreamableHttp { url, headers } | Transport::Sse { url, headers } => {
                 let url = Url::parse(url).map_or_else(|_| url.clone(), String::from);
                 let mut names: Vec<String> =
                     headers.iter().map(|(name, _)| name.to_ascii_lowercase()).collect();
                 names.sort();
-                json!([DOMAIN, "streamable-http", url, names])
+                json!([DOMAIN, self.transport.name(), url, names])
             }
         };
         Digest::of(parts.to_string().as_bytes())

@@ -189,7 +189,7 @@ fn transport_value(server: &Server) -> Map<String, Value> {
             put("env", env.keys().map(|name| (name.clone(), json!(MASK))).collect::<Map<_, _>>().into());
             put("cwd", display.cwd.clone().map_or_else(|| json!(cwd), Value::from));
         }
-        Transport::StreamableHttp { headers, .. } => {
+        Transport::StreamableHttp { headers, .. } | Transport::Sse { headers, .. } => {
             put("url", server.shown_url().into());
             put(
                 "headers",

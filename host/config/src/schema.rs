@@ -100,7 +100,7 @@ fn serve() -> Value {
 fn server() -> Value {
     block(&keys::SERVER, "One MCP server: `command` or `url`.", |key| match key {
         "transport" => choice(
-            &["stdio", "streamable-http", "http", "streamable_http"],
+            &["stdio", "streamable-http", "sse", "http", "streamable_http"],
             "Default: stdio with `command`, streamable-http with `url`.",
         ),
         "command" => text("stdio: the program, or the program and its first arguments. No shell is started."),
@@ -109,7 +109,7 @@ fn server() -> Value {
             json!({ "type": "object", "additionalProperties": scalar(), "description": "stdio: its variables; write secrets as ${NAME}." })
         }
         "cwd" => text("stdio: its working directory."),
-        "url" => text("streamable-http: its endpoint, http or https."),
+        "url" => text("streamable-http: its endpoint, http or https; sse: where its event stream is."),
         "headers" => {
             json!({ "type": "object", "additionalProperties": scalar(), "description": "streamable-http: headers of every request; write secrets as ${NAME}." })
         }

@@ -73,7 +73,7 @@ impl Server {
     pub fn shown_url(&self) -> Option<String> {
         match &self.transport {
             Transport::Stdio { .. } => None,
-            Transport::StreamableHttp { url, .. } => {
+            Transport::StreamableHttp { url, .. } | Transport::Sse { url, .. } => {
                 Some(self.shown.url.as_deref().map_or_else(|| mask_url(url), mask_template))
             }
         }
@@ -85,7 +85,9 @@ impl Server {
     pub fn without_secrets(&self, text: &str) -> String {
         let values: Vec<&Secret> = match &self.transport {
             Transport::Stdio { env, .. } => env.values().collect(),
-            Transport::StreamableHttp { headers, .. } => headers.iter().map(|(_, value)| value).collect(),
+            Transport::StreamableHttp { headers, .. } | Transport::Sse { headers, .. } => {
+                headers.iter().map(|(_, value)| value).collect()
+            }
         };
         let long = values.into_iter().map(Secret::expose).filter(|value| value.len() >= 6);
         long.fold(text.to_owned(), |text, value| text.replace(value, "***"))
@@ -144,14 +146,22 @@ pub enum Transport {
         /// Headers of every request: name as written, value.
         headers: Vec<(String, Secret)>,
     },
+    /// HTTP+SSE of revision 2024-11-05.
+    Sse {
+        /// Where the event stream is, as of streamable HTTP.
+        url: String,
+        /// Headers of the stream and of every message.
+        headers: Vec<(String, Secret)>,
+    },
 }
 
 impl Transport {
-    /// The canonical name: `stdio` or `streamable-http`.
+    /// The canonical name: `stdio`, `streamable-http` or `sse`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Stdio { .. } => "stdio",
             Self::StreamableHttp { .. } => "streamable-http",
+            Self::Sse { .. } => "sse",
         }
     }
 }
@@ -167,8 +177,8 @@ impl fmt::Debug for Transport {
                 .field("cwd", cwd)
                 .finish_non_exhaustive(),
             // A path or query may be an expanded secret too.
-            Self::StreamableHttp { url, headers } => formatter
-                .debug_struct("StreamableHttp")
+            Self::StreamableHttp { url, headers } | Self::Sse { url, headers } => formatter
+                .debug_struct(self.name())
                 .field(
                     "origin",
                     &Url::parse(url)

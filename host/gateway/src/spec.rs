@@ -29,6 +29,7 @@ pub(crate) fn of(server: &Server, data_dir: &Path, child_program: &Path) -> Resu
         Transport::StreamableHttp { url, headers } => {
             TransportSpec::Http { url: url.clone(), headers: headers.clone() }
         }
+        Transport::Sse { url, headers } => TransportSpec::Sse { url: url.clone(), headers: headers.clone() },
     };
     let protocol = match server.protocol {
         Protocol::Auto => ProtocolChoice::Auto,

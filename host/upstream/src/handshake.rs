@@ -49,6 +49,7 @@ pub(crate) async fn greet(spec: &ServerSpec, hint: Option<Era>) -> Result<Greete
         match &spec.transport {
             TransportSpec::Stdio { .. } => stdio::greet(spec, hint, &tail).await,
             TransportSpec::Http { .. } => http::greet(spec, hint).await,
+            TransportSpec::Sse { .. } => http::greet_sse(spec).await,
         }
     };
     // The requests of the greeting have the same time as the whole; whichever clock is first, the

@@ -1,4 +1,4 @@
-//! A server over streamable HTTP, in both eras.
+//! A server over streamable HTTP, in both eras, and over the HTTP+SSE transport before it.
 //!
 //! A request is one POST; its reply comes as a JSON body or as an event of the response stream,
 //! and ends the exchange the moment it is there. In the legacy era there is also a session: its
@@ -12,6 +12,7 @@
 //! credentials to another origin, or hangs while it is being closed.
 
 mod address;
+mod legacy_sse;
 mod post;
 mod receive;
 mod retry_after;
@@ -19,7 +20,7 @@ mod session;
 mod stream;
 mod verdict;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use reqwest::Url;
@@ -60,6 +61,8 @@ struct Core {
     hub: Arc<Hub>,
     client: reqwest::Client,
     url: Url,
+    /// Where messages go, on the transport that names it in its stream.
+    endpoint: OnceLock<Url>,
     headers: HeaderMap,
     session: SessionCell,
     answers: Arc<Semaphore>,
@@ -73,7 +76,8 @@ impl HttpLink {
             server: spec.name.clone(),
             detail: display::escape(&detail),
         };
-        let TransportSpec::Http { url, headers } = &spec.transport else {
+        let (TransportSpec::Http { url, headers } | TransportSpec::Sse { url, headers }) = &spec.transport
+        else {
             return Err(unusable("the entry has no url".to_owned()));
         };
         let url = address::parse(url).map_err(unusable)?;
@@ -88,6 +92,7 @@ impl HttpLink {
                 hub: Arc::clone(hub),
                 client,
                 url,
+                endpoint: OnceLock::new(),
                 headers,
                 session: SessionCell::default(),
                 answers: Arc::new(Semaphore::new(MAX_ANSWERS)),
@@ -99,6 +104,9 @@ impl HttpLink {
     /// Sends a request and reads its response to the reply. `Ok`: the response is over or has
     /// brought the reply to the hub.
     pub(crate) async fn carry(&self, out: &Outgoing, shared: &Arc<Shared>) -> Result<(), RequestError> {
+        if self.core.endpoint.get().is_some() {
+            return self.core.carry_sse(out, shared).await;
+        }
         self.core.carry(out, shared).await
     }
 
@@ -115,6 +123,9 @@ impl HttpLink {
 
     /// Starts the optional GET stream, on which a legacy server may say things unasked.
     pub(crate) fn listen(&self) {
+        if self.core.endpoint.get().is_some() {
+            return;
+        }
         tokio::spawn(stream::listen(Arc::clone(&self.core)));
     }
 

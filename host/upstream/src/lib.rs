@@ -1,4 +1,4 @@
-//! Connections to MCP servers: stdio children and streamable HTTP, in both protocol eras.
+//! Connections to MCP servers: stdio children, streamable HTTP and HTTP+SSE, in both protocol eras.
 //!
 //! A [`Connection`] is opened from a [`ServerSpec`] under a [`Permit`], which only a connect
 //! decision makes. It greets the server in the era it speaks, gives every request an id of its

@@ -52,6 +52,13 @@ pub enum TransportSpec {
         /// Headers sent with every request to this endpoint and its same-origin redirects.
         headers: Vec<(String, Secret)>,
     },
+    /// HTTP+SSE of revision 2024-11-05, which was replaced by streamable HTTP.
+    Sse {
+        /// Where the event stream is.
+        url: String,
+        /// Headers sent with the stream and with every message.
+        headers: Vec<(String, Secret)>,
+    },
 }
 
 /// Which protocol era the operator wants.

@@ -50,12 +50,12 @@ impl Reply {
 }
 
 impl Http {
-    pub(crate) fn start(sandbox: &Sandbox) -> Self {
+    pub(crate) fn start(sandbox: &Sandbox, options: &[&str]) -> Self {
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = free.local_addr().unwrap();
         drop(free);
         let child = sandbox
-            .command(&["serve", "--listen", &address.to_string()])
+            .command(&[&["serve", "--listen", &address.to_string()], options].concat())
             .stdout(std::process::Stdio::null())
             .stderr(std::process::Stdio::null())
             .spawn()

@@ -161,7 +161,12 @@ impl Sandbox {
 
     /// Starts `toolgate serve --listen` on a free port of the loopback interface.
     pub fn serve_http(&self) -> Http {
-        Http::start(self)
+        Http::start(self, &[])
+    }
+
+    /// The same with more options.
+    pub fn serve_http_with(&self, options: &[&str]) -> Http {
+        Http::start(self, options)
     }
 
     /// The audit rows as JSON, oldest first.

@@ -212,3 +212,47 @@ fn ht_10_and_ht_27_a_forgotten_session_is_renewed_once_and_ended_at_the_end() {
     assert_eq!(ledger.matches("\"method\":\"initialize\"").count(), 2, "{ledger}");
     assert!(ledger.contains("DELETE s"), "{ledger}");
 }
+
+/// An entry for the event stream of a 2024-11-05 server.
+fn old_sse(url: &str, transport: &str) -> String {
+    let url = url.replace("/mcp/?k=a%2Fb", "/sse");
+    format!(
+        "servers:\n  fix: {{ url: {url:?}{transport} }}\npersonas:\n  default:\n    servers: [fix]\n{ALLOW}"
+    )
+}
+
+#[test]
+fn a_server_of_2024_is_reached_over_its_event_stream_named_or_found_dsp_009() {
+    for transport in [", transport: sse", ""] {
+        let sandbox = sandbox();
+        let (url, _guard) = upstream(&sandbox, &["--old-sse", "--full"]);
+        sandbox.configure(&old_sse(&url, transport));
+        let mut client = sandbox.serve_stdio(&[]);
+        client.initialize();
+        let result = client.call("fix__echo", &json!({ "message": "over sse" }));
+        assert_eq!(result["content"][0]["text"], "over sse", "{transport}");
+        let read = client.request("resources/read", &json!({ "uri": "fix://static" }));
+        assert_eq!(read["result"]["contents"][0]["text"], "fixture:fix://static", "{read}");
+        // The stream is the session: with its end every open request ends, and the next call opens another.
+        let lost = client.call("fix__die", &json!({}));
+        assert_eq!(lost.pointer("/_meta/toolgate~1error/code").unwrap(), "may_have_run", "{lost}");
+        let result = client.call("fix__echo", &json!({ "message": "again" }));
+        assert_eq!(result["content"][0]["text"], "again", "{transport}");
+    }
+}
+
+#[test]
+fn ht_25_an_endpoint_of_another_origin_is_refused_and_nothing_is_sent_there() {
+    let sandbox = sandbox();
+    let elsewhere = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    elsewhere.set_nonblocking(true).unwrap();
+    let other = format!("http://{}", elsewhere.local_addr().unwrap());
+    let endpoint = format!("{other}/message?sid=1");
+    let (url, _guard) = upstream(&sandbox, &["--old-sse", "--endpoint", &endpoint]);
+    sandbox.configure(&old_sse(&url, ", transport: sse"));
+    let status = sandbox.run(&["mcp", "status", "--json"]).exits(0).json();
+    let detail = status["servers"][0]["detail"].as_str().unwrap();
+    let own = url.trim_end_matches("/mcp/?k=a%2Fb");
+    assert!(detail.contains(&other) && detail.contains(own), "both origins: {detail}");
+    assert!(elsewhere.accept().is_err(), "nobody came");
+}

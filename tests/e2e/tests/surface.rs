@@ -383,3 +383,41 @@ fn the_command_line_lists_reads_renders_and_completes_res_002_res_003_prm_002() 
     let asked = asking.run(&["mcp", "read", "fix", "fix://static"]).exits(3);
     assert!(asked.stderr.contains("mcp.read:fix/fix://static"), "{asked:?}");
 }
+
+#[test]
+fn one_server_alone_is_served_under_its_own_names_and_still_under_policies() {
+    let sandbox = sandbox();
+    sandbox.configure(&format!(
+        "servers:\n{}{}personas:\n  default:\n    servers: [fix, other]\n    capabilities:\n      allow: [\"mcp.call:fix/echo\", \"mcp.prompt:fix\", \"mcp.call:other\"]\n",
+        sandbox.fixture_entry("fix", &["--full"]),
+        sandbox.fixture_entry("other", &["--full"]),
+    ));
+    let mut client = sandbox.serve_stdio(&["--server", "fix"]);
+    let hello = client.initialize();
+    assert_eq!(hello["result"]["instructions"], "A server for tests.", "{hello}");
+    assert_eq!(client.tool_names(), ["echo"]);
+    assert_eq!(client.call("echo", &json!({ "message": "hi" }))["content"][0]["text"], "hi");
+    let prompts = listed(&mut client, "prompts/list", "prompts");
+    assert_eq!(prompts[1]["name"], "code.review");
+    assert_eq!(
+        client.request("prompts/get", &json!({ "name": "code.review" }))["result"]["description"],
+        "code.review"
+    );
+    let denied = client.call("slow", &json!({}));
+    assert_eq!(denied.pointer("/_meta/toolgate~1error/code").unwrap(), "denied", "{denied}");
+    for name in ["fix__echo", "other__echo"] {
+        let gone = client.request("tools/call", &json!({ "name": name, "arguments": {} }));
+        assert_eq!(gone["error"]["code"], -32602, "{gone}");
+    }
+    sandbox.run(&["serve", "--stdio", "--server", "nothing"]).exits(1);
+
+    let server = sandbox.serve_http_with(&["--server", "fix"]);
+    let call = |path: &str, name: &str| {
+        let params = format!(r#"{{"name":{name:?},"arguments":{{"message":"hi"}}}}"#);
+        server.modern_with(path, "1", "tools/call", &params, &[])
+    };
+    let reply = call("/mcp", "echo");
+    assert_eq!(reply.message()["result"]["content"][0]["text"], "hi", "{reply:?}");
+    assert_eq!(call("/mcp", "other__echo").message()["error"]["code"], -32602);
+    assert_eq!(call("/mcp/default/other", "echo").status, 404);
+}

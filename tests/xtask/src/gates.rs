@@ -260,6 +260,13 @@ const GATES: &[Gate] = &[
         test: "gate_twins",
     },
     Gate {
+        name: "sse origin",
+        file: "host/upstream/src/http/legacy_sse.rs",
+        call: "if !address::same_origin(&core.url, &endpoint) {",
+        without: "if !address::same_origin(&core.url, &endpoint) && false {",
+        test: "ht_25",
+    },
+    Gate {
         name: "storm",
         file: "host/gateway/src/supervise.rs",
         call: "                tokio::time::sleep(RELIST_PAUSE.saturating_sub(listed.elapsed())).await;\n",

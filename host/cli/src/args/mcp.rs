@@ -54,7 +54,7 @@ pub(crate) struct McpAdd {
     /// The URL of a remote server.
     #[arg(long, conflicts_with = "target")]
     pub(crate) url: Option<String>,
-    /// stdio or streamable-http (also: http); follows from the target when not given.
+    /// stdio, streamable-http (also: http) or sse; follows from the target when not given.
     #[arg(short, long)]
     pub(crate) transport: Option<String>,
     /// Set a variable for the server's process: KEY=VALUE, or KEY alone to take it from Toolgate's.

@@ -19,23 +19,43 @@ pub(crate) async fn run(explicit: Option<&Path>, args: Serve) -> Result<(), Fail
     let config = context::config(explicit)?;
     context::operator(&config, &args.persona)?;
     let listen = args.listen.unwrap_or(config.serve.listen);
+    if let Some(server) = &args.server {
+        let bound =
+            config.personas.get(&args.persona).is_some_and(|persona| persona.servers.contains(server));
+        if !config.servers.contains_key(server) {
+            return Err(super::mcp::no_server(server));
+        }
+        if args.stdio && !bound {
+            return Err(Failure::usage(format!(
+                "persona '{}' is not bound to server '{server}'",
+                args.persona
+            ))
+            .hint(format!("add it under personas.{}.servers in toolgate.yaml", args.persona)));
+        }
+    }
     let stop = CancellationToken::new();
     if args.stdio {
         let gateway = context::serving_gateway(config)?;
         context::check_locked(&gateway, None).await?;
-        let options = StdioOptions { shutdown: stop.clone(), ..StdioOptions::new(args.persona) };
+        let options = StdioOptions {
+            plain_names: args.server.is_some(),
+            server_only: args.server,
+            shutdown: stop.clone(),
+            ..StdioOptions::new(args.persona)
+        };
         let signals = stop_on_signal(&stop);
         let served = toolgate_downstream::serve_stdio(Arc::clone(&gateway), options).await;
         signals.abort();
         gateway.shutdown().await;
         return served.map_err(Failure::failed);
     }
-    http(config, listen, stop).await
+    http(config, listen, args.server, stop).await
 }
 
 async fn http(
     config: toolgate_config::Config,
     listen: SocketAddr,
+    server_only: Option<String>,
     stop: CancellationToken,
 ) -> Result<(), Failure> {
     if let Some(reason) = config.serve.refusal(listen) {
@@ -56,6 +76,7 @@ async fn http(
         max_sessions: serve.max_sessions,
         max_sessions_per_token: serve.max_sessions_per_token,
         max_running: serve.max_running,
+        server_only,
         shutdown: stop.clone(),
         ..HttpOptions::new(listen, tokens)
     };

@@ -30,7 +30,7 @@ impl Core {
         if let Some(request) = request {
             add_modern_headers(&mut headers, request).map_err(|detail| self.not_sent(detail))?;
         }
-        let mut url = self.url.clone();
+        let mut url = self.endpoint.get().unwrap_or(&self.url).clone();
         let mut hops = 0;
         loop {
             if shared.is_some_and(|shared| !shared.begin()) {

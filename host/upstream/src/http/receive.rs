@@ -151,7 +151,7 @@ impl Core {
         }
     }
 
-    fn event(self: &Arc<Self>, item: SseItem, asked: Asked) {
+    pub(super) fn event(self: &Arc<Self>, item: SseItem, asked: Asked) {
         match item {
             SseItem::TooLong { recovered } => self.hub.too_large(&recovered, asked),
             SseItem::Event(event) if !event.is_message() || !is_message(&event.data) => {

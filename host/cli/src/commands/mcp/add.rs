@@ -167,6 +167,9 @@ fn entry(args: &McpAdd, stored: &mut Vec<(String, Secret)>) -> Result<ManagedSer
     let mut server = match (url, command) {
         (Some(url), _) => {
             let mut server = ManagedServer::http(&args.name, url);
+            if args.transport.as_deref() == Some("sse") {
+                server.set("transport", "sse");
+            }
             let headers = headers(args, stored)?;
             if !headers.is_empty() {
                 server.set("headers", headers);
@@ -230,10 +233,10 @@ fn target(args: &McpAdd) -> Result<Target, Failure> {
     let remote = match args.transport.as_deref() {
         None => args.url.is_some() || words.first().is_some_and(|word| is_url(word)),
         Some("stdio") => false,
-        Some("http" | "streamable-http" | "streamable_http") => true,
+        Some("http" | "streamable-http" | "streamable_http" | "sse") => true,
         Some(other) => {
             return Err(Failure::usage(format!(
-                "transport '{other}' is none of stdio, streamable-http (http)"
+                "transport '{other}' is none of stdio, streamable-http (http), sse"
             )));
         }
     };

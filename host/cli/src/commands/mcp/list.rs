@@ -35,7 +35,9 @@ pub(crate) async fn list(explicit: Option<&Path>, args: McpList) -> Result<(), F
                 Transport::Stdio { command, args, .. } => {
                     format!("{command} ({} arguments)", args.len())
                 }
-                Transport::StreamableHttp { .. } => server.shown_url().unwrap_or_default(),
+                Transport::StreamableHttp { .. } | Transport::Sse { .. } => {
+                    server.shown_url().unwrap_or_default()
+                }
             };
             let origin = match &server.origin {
                 Origin::Operator => "toolgate.yaml",

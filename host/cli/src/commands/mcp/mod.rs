@@ -17,6 +17,8 @@ use crate::args::Mcp;
 use crate::context;
 use crate::exit::Failure;
 
+pub(crate) use list::no_server;
+
 /// Runs one verb.
 pub(crate) async fn run(explicit: Option<&Path>, command: Mcp) -> Result<(), Failure> {
     match command {

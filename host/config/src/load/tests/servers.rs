@@ -13,7 +13,7 @@ fn notices(body: &str) -> String {
 fn argv(body: &str) -> Vec<String> {
     match server(body).transport {
         Transport::Stdio { command, args, .. } => std::iter::once(command).chain(args).collect(),
-        Transport::StreamableHttp { .. } => panic!("no stdio"),
+        Transport::StreamableHttp { .. } | Transport::Sse { .. } => panic!("no stdio"),
     }
 }
 
@@ -50,10 +50,8 @@ fn another_transport_is_refused_with_the_server_the_value_and_the_list_cfg_001_c
         "{told}"
     );
     assert!(refusal("servers: {a: {transport: stdoi, command: x}}\n").contains("did you mean `stdio`?"));
-    assert!(
-        refusal("servers: {a: {transport: sse, url: https://h/}}\n")
-            .contains("not supported by this version")
-    );
+    assert_eq!(server("{transport: sse, url: https://h/sse}").transport.name(), "sse");
+    assert!(refusal("servers: {a: {transport: sse, command: x}}\n").contains("a sse server has no such key"));
 }
 
 #[test]

@@ -57,9 +57,9 @@ pub(super) fn read(
         let [command, args, env, cwd] = stdio;
         return read_stdio(reader, whole, layer, [command, args, env, cwd]);
     }
-    refuse_all(reader, stdio, "streamable-http");
+    refuse_all(reader, stdio, if kind == Kind::Sse { "sse" } else { "streamable-http" });
     let [url, headers] = http;
-    read_http(reader, whole, url, headers)
+    read_http(reader, whole, kind, url, headers)
 }
 
 /// Rows CFG-001, CFG-002, CFG-005, CFG-039; conflicts C04 and C05.
@@ -96,14 +96,6 @@ fn kind(
         ("sse", Kind::Sse),
     ];
     let kind = reader.choice(item, &choices)?;
-    if kind == Kind::Sse {
-        reader.wrong(
-            item,
-            "the old HTTP+SSE transport is not supported by this version of Toolgate",
-            "most servers answer streamable HTTP too: set transport: streamable-http and the url that serves it",
-        );
-        return None;
-    }
     let written = reader.text(item)?.value;
     if kind == Kind::Http && written != "streamable-http" {
         reader.notice(Level::Info, item, format!("`{written}` is read as streamable-http"));
@@ -242,11 +234,12 @@ fn read_env(reader: &mut Reader<'_>, item: Item) -> BTreeMap<String, Secret> {
 fn read_http(
     reader: &mut Reader<'_>,
     whole: &Item,
+    kind: Kind,
     url: Option<Item>,
     headers: Option<Item>,
 ) -> Option<Read> {
     let Some(item) = url else {
-        reader.wrong(whole, "`url` is missing", "a streamable-http server needs its endpoint");
+        reader.wrong(whole, "`url` is missing", "a server over HTTP needs its endpoint");
         return None;
     };
     let text = reader.filled(&item)?;
@@ -258,7 +251,12 @@ fn read_http(
     let headers = headers.map(|item| read_headers(reader, item, &mut missing)).unwrap_or_default();
     missing.dedup();
     let shown = Shown { url: text.template, ..Shown::default() };
-    Some((Transport::StreamableHttp { url: text.value, headers }, missing, shown))
+    let url = text.value;
+    let transport = match kind {
+        Kind::Sse => Transport::Sse { url, headers },
+        Kind::Stdio | Kind::Http => Transport::StreamableHttp { url, headers },
+    };
+    Some((transport, missing, shown))
 }
 
 fn check_url(reader: &mut Reader<'_>, item: &Item, text: &str) -> Option<()> {
