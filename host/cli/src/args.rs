@@ -5,6 +5,7 @@ mod life;
 mod lock;
 mod mcp;
 pub(crate) mod plugin;
+pub(crate) mod record;
 pub(crate) mod registry;
 mod sign;
 pub(crate) mod surface;

@@ -75,6 +75,12 @@ fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// Says on standard error what is going on; for work that takes more than a moment.
+pub(crate) fn note(text: &str) {
+    // Who cannot be told is not a reason to stop the work.
+    let _ = writeln!(io::stderr(), "{}", toolgate_base::display::escape_multiline(text));
+}
+
 /// Prints a table with columns as wide as their cells.
 pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> Result<(), Failure> {
     let rows: Vec<Vec<String>> = rows

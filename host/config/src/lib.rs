@@ -26,6 +26,7 @@ pub mod managed;
 mod masked;
 mod model;
 mod node;
+mod places;
 pub mod plugins_layer;
 mod read;
 mod schema;
@@ -48,6 +49,7 @@ pub use model::{
     Approvals, Audit, Bundle, Capabilities, Config, DEFAULT_PERSONA, Durability, FirstUse, Load, Persona,
     PersonaApprovals, Pins, Plugins, Serve, TrustRule, grants_digest,
 };
+pub use places::Places;
 pub use server::{
     AdapterUse, Instance, Origin, Protocol, Restarts, Server, ToolFilter, Transport, Trust, looks_like_secret,
 };

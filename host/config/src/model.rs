@@ -18,6 +18,7 @@ use crate::error::Notice;
 use crate::expand::{VariableUse, Variables};
 use crate::grants::{self, Grants};
 use crate::index::{Index, Updates};
+use crate::places::Places;
 use crate::plugins_layer::PluginsLayer;
 use crate::server::Server;
 
@@ -232,6 +233,8 @@ pub struct Load {
     pub decisions: Vec<String>,
     /// A JSON object, as text.
     pub settings_json: String,
+    /// Where each of the settings stands.
+    pub settings_places: Places,
     /// For a plugin of the layer `plugins.d`: the digests it was accepted by.
     pub installed: Option<crate::plugins_layer::Installed>,
     /// What it may reach beyond its own memory.

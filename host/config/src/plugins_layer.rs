@@ -284,6 +284,7 @@ impl PluginsLayer {
             version: None,
             decisions: installed.decisions.clone(),
             settings_json: installed.settings.clone(),
+            settings_places: crate::places::Places::default(),
             shown_settings: Value::Object(settings),
             shown_grants: without_values(grants),
             granted,

@@ -21,6 +21,7 @@ use crate::duration;
 use crate::error::{Level, Notice, Place, Problem, nearest, quoted};
 use crate::expand::Variables;
 use crate::node::{Node, Text, Value};
+use crate::places::Places;
 
 pub(crate) use grants::{read_grants, without_values};
 pub(crate) use plugins::is_plugin_name;
@@ -60,6 +61,11 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn place(&self, line: u64, column: u64, key: &str) -> Place {
         Place { file: self.file.clone(), line, column, key: key.to_owned() }
+    }
+
+    /// Where every value of a block stands, for who checks it later.
+    pub(crate) fn places(&self, item: &Item) -> Places {
+        Places::of(self.file.clone(), &item.key, &item.node)
     }
 
     pub(crate) fn wrong(&mut self, item: &Item, what: impl Into<String>, fix: impl Into<String>) {

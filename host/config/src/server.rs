@@ -14,6 +14,7 @@ use toolgate_signing::Digest;
 use crate::grants::Grants;
 use crate::masked::{mask_template, mask_url};
 use crate::model::grants_digest;
+use crate::places::Places;
 
 /// One entry of `servers`, or one file of the managed layer.
 #[derive(Debug, Clone)]
@@ -265,6 +266,8 @@ pub struct AdapterUse {
     pub plugin: String,
     /// A JSON object, as text.
     pub settings_json: String,
+    /// Where each of them stands.
+    pub settings_places: Places,
     /// What it may reach beyond its own memory.
     pub granted: Grants,
 }

@@ -17,8 +17,10 @@ use std::sync::{Arc, Mutex};
 
 use toolgate_config::denials::Denials;
 use toolgate_config::plugins_layer::Installed;
-use toolgate_config::{AdapterUse, Bundle, Config, TrustRule, grants_digest};
-use toolgate_plugins::{Adapter, Admission, Plugin, PluginHost, PluginSet, Policy};
+use toolgate_config::{AdapterUse, Bundle, Config, Places, TrustRule, grants_digest};
+use toolgate_plugins::{
+    Adapter, Admission, LoadError, LoadErrorKind, Plugin, PluginHost, PluginSet, Policy, SettingFault,
+};
 use toolgate_signing::{Kind, PublicKey, Threshold, VerifiedRelease, verify_release};
 use toolgate_store::{AuditRow, Store};
 
@@ -36,6 +38,8 @@ pub use wanted::{Wanted, wanted};
 pub const COMPONENT_FILE: &str = "component.wasm";
 /// Name of the signed release in a plugin's directory.
 pub const RELEASE_FILE: &str = "release.dsse.json";
+/// Name of the schema of its settings, where it has one.
+pub const SCHEMA_FILE: &str = "settings.schema.json";
 /// No component or release is read beyond this; the plugin host has its own, smaller bounds.
 pub const MAX_FILE: u64 = 64 * 1024 * 1024;
 
@@ -52,7 +56,7 @@ pub struct Assembled {
     pub(crate) noted_aside: Mutex<HashSet<String>>,
 }
 
-/// The two files of a plugin.
+/// The files of a plugin.
 #[derive(Debug, Clone)]
 pub struct PluginFiles {
     /// As what it was asked for: a name or a directory.
@@ -61,6 +65,8 @@ pub struct PluginFiles {
     pub component: Arc<[u8]>,
     /// The signed release.
     pub release: Arc<[u8]>,
+    /// The schema of its settings, where it lies beside them.
+    pub schema: Option<Arc<[u8]>>,
 }
 
 impl PluginFiles {
@@ -72,7 +78,8 @@ impl PluginFiles {
             bounded(&path).map_err(|source| Refusal::Unreadable { plugin: plugin.clone(), path, source })
         };
         let (component, release) = (read(COMPONENT_FILE)?, read(RELEASE_FILE)?);
-        Ok(Self { component: component.into(), release: release.into(), plugin })
+        let schema = if dir.join(SCHEMA_FILE).exists() { Some(read(SCHEMA_FILE)?.into()) } else { None };
+        Ok(Self { component: component.into(), release: release.into(), schema, plugin })
     }
 
     /// Checks signature, name and digest; nothing of the component is parsed.
@@ -109,6 +116,11 @@ impl PluginFiles {
             None => check_revoked(config, release, from),
         }
     }
+}
+
+/// The schema of a plugin's settings in its directory, where one can be read.
+pub(crate) fn schema_in(directory: &Path) -> Option<Arc<[u8]>> {
+    bounded(&directory.join(SCHEMA_FILE)).ok().map(Into::into)
 }
 
 fn bounded(path: &Path) -> std::io::Result<Vec<u8>> {
@@ -183,6 +195,18 @@ fn build(loader: &Loader<'_>, on_refusal: &mut OnRefusal<'_>) -> Result<Assemble
     Ok(Assembled { plugins, without_adapter, ..Assembled::default() })
 }
 
+/// Why a plugin was not loaded, with the line of the configuration where that is about settings.
+pub fn not_loaded(source: LoadError, places: &Places) -> Refusal {
+    let LoadErrorKind::SettingsRefused(faults) = &source.kind else {
+        return Refusal::Unloadable { source: Box::new(source) };
+    };
+    let line = |fault: &SettingFault| match places.place(&fault.pointer) {
+        Some(place) => format!("{place}: {}", fault.what),
+        None => format!("settings{}: {}", fault.pointer.replace('/', "."), fault.what),
+    };
+    Refusal::Settings { plugin: source.plugin, problems: faults.iter().map(line).collect() }
+}
+
 fn is_fallback(config: &Config, policy: &Policy) -> bool {
     config.plugins.fallback.iter().any(|name| name == policy.name())
 }
@@ -218,7 +242,7 @@ impl Loader<'_> {
         let plugin = self
             .host
             .load(&wanted.files.component, &release, &wanted.admission)
-            .map_err(|source| Refusal::Unloadable { source: Box::new(source) })?;
+            .map_err(|source| not_loaded(source, &wanted.places))?;
         let stated = release.release();
         let version = stated.version.to_string();
         self.store.append_detached(AuditRow::plugin_loaded(&stated.name, &version, &release.component()));
@@ -264,10 +288,12 @@ impl Loader<'_> {
 /// An adapter as a server's entry wants it.
 pub(crate) fn adapter_wanted(config: &Config, used: &AdapterUse) -> Result<Wanted, Refusal> {
     let (files, installed) = adapter_files(config, used)?;
+    let (settings, schema) = (used.settings_json.clone(), files.schema.clone());
     Ok(Wanted {
         files,
         admission: Admission {
-            settings: used.settings_json.clone(),
+            settings,
+            schema,
             grants: ports::grants(&used.granted),
             ..Admission::default()
         },
@@ -275,6 +301,7 @@ pub(crate) fn adapter_wanted(config: &Config, used: &AdapterUse) -> Result<Wante
         version: None,
         grants: grants_digest(&[], &serde_json::Value::Null, &serde_json::Value::Null),
         installed,
+        places: used.settings_places.clone(),
     })
 }
 

@@ -57,5 +57,10 @@ pub fn find(name: &str) -> Option<PluginFiles> {
 
 fn files(embedded: &Embedded) -> PluginFiles {
     let (name, component, release) = *embedded;
-    PluginFiles { plugin: name.to_owned(), component: component.into(), release: release.into() }
+    PluginFiles {
+        plugin: name.to_owned(),
+        component: component.into(),
+        release: release.into(),
+        schema: None,
+    }
 }

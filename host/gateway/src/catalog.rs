@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 use toolgate_config::Server;
-use toolgate_plugins::{Change, Facts};
+use toolgate_plugins::{Change, Facts, Hook, Moment};
 use toolgate_signing::{DefinitionKind, Digest};
 use toolgate_wire::{ErrorObject, ListKind, edit};
 
@@ -160,6 +160,12 @@ impl Gateway {
         let items: Vec<&Arc<Item>> =
             surface.of(surface::definition_kind(kind)).filter(|item| offers(server, item)).collect();
         let facts = self.list_facts(caller, server, surface, &items);
+        for facts in facts.iter().filter(|_| self.recorder.is_on()) {
+            if kind == ListKind::Tools {
+                self.recorder.keep(server, Moment::Tools, facts);
+            }
+            self.recorder.keep(server, Moment::Policy(Hook::List), facts);
+        }
         let verdicts = self.list_verdicts(caller, server, &facts);
         let adapted = self.adapted_definitions(server, kind, &facts);
         let mut shown = Vec::with_capacity(items.len());

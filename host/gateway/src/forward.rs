@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
-use toolgate_plugins::{Document, Facts};
+use toolgate_plugins::{Document, Facts, Moment};
 use toolgate_signing::Digest;
 use toolgate_store::{AuditRow, CallFacts, Deed};
 use toolgate_upstream::{RequestError, RequestOptions};
@@ -119,6 +119,14 @@ impl Path<'_> {
         );
         self.gateway.note_refusal(AuditRow::denied(&self.call, "capability", None, &text)).await;
         Err(Stop(Outcome::Error(reply::not_offered(&text))))
+    }
+
+    /// For an author's recording, where one is made.
+    fn record(&self, moment: Moment, document: &Document) {
+        if self.gateway.recorder.is_on() {
+            let facts = self.facts(Some(document.clone()));
+            self.gateway.recorder.keep(&self.handle.server, moment, &facts);
+        }
     }
 
     pub(crate) fn facts(&self, document: Option<Document>) -> Arc<Facts> {

@@ -167,7 +167,12 @@ pub async fn find(config: &Config, reference: &Reference, base: &Path) -> Result
         }
         other => other.to_string(),
     };
-    Ok(Found { files: files_of(&source, fetched), origin: Origin { source, index: None, log: None } })
+    let mut files = files_of(&source, fetched);
+    if let Reference::Directory(path) = reference {
+        // One that is not the signed one is refused when the plugin is compiled.
+        files.schema = crate::assemble::schema_in(&base.join(path));
+    }
+    Ok(Found { files, origin: Origin { source, index: None, log: None } })
 }
 
 /// The newest release of a plugin in a range, of those that came into the index at least `age` ago.
@@ -318,5 +323,7 @@ fn files_of(plugin: &str, fetched: Fetched) -> PluginFiles {
         plugin: plugin.to_owned(),
         component: fetched.component.into(),
         release: fetched.release.into(),
+        // Neither an index nor an address carries it; the plugin checks its settings itself.
+        schema: None,
     }
 }

@@ -18,11 +18,11 @@ use serde::{Deserialize, Serialize};
 use toolgate_base::files::{create_private_dir, write_private};
 use toolgate_base::{Clock as _, SystemClock, clock};
 use toolgate_config::plugins_layer::{Installed, PluginsLayer, STORE, UpdateMode};
-use toolgate_config::{Bundle, Config, ConfigError};
+use toolgate_config::{Bundle, Config, ConfigError, Places};
 use toolgate_plugins::{Admission, DecisionSet, LoadErrorKind, PluginHost, Power, powers, widening};
-use toolgate_signing::{Digest, VerifiedRelease};
+use toolgate_signing::{Digest, Kind, VerifiedRelease};
 
-use crate::assemble::{COMPONENT_FILE, PluginFiles, RELEASE_FILE, Refusal};
+use crate::assemble::{COMPONENT_FILE, PluginFiles, RELEASE_FILE, Refusal, SCHEMA_FILE, not_loaded};
 use crate::bundle;
 use crate::indexes::{Found, Origin};
 
@@ -255,28 +255,38 @@ fn compile(
     let entry = |reason: String| Refusal::Entry { plugin: plugin.clone(), reason };
     let decisions = DecisionSet::parse(&terms.decisions).map_err(|error| entry(error.to_string()))?;
     let grants = config.grants_of(&terms.grants)?;
-    let admission =
-        Admission { decisions, settings: terms.settings.clone(), grants: crate::ports::grants(&grants) };
+    let admission = Admission {
+        decisions,
+        settings: terms.settings.clone(),
+        schema: offer.files.schema.clone(),
+        grants: crate::ports::grants(&grants),
+    };
+    let is_adapter = offer.release.release().kind == Kind::Adapter;
     match host.load(&offer.files.component, &offer.release, &admission) {
         Ok(_) => Ok(()),
         // An adapter gets the settings of each server that uses it.
         Err(error) if matches!(error.kind, LoadErrorKind::NotConfigured(_)) => Ok(()),
-        Err(source) => Err(Refusal::Unloadable { source: Box::new(source) }.into()),
+        Err(error) if is_adapter && matches!(error.kind, LoadErrorKind::SettingsRefused(_)) => Ok(()),
+        Err(source) => Err(not_loaded(source, &Places::default()).into()),
     }
 }
 
-/// Puts both files into their directory in one step.
+/// Puts the files into their directory in one step.
 fn place(directory: &Path, files: &PluginFiles) -> Result<(), InstallError> {
     let failed = |path: &Path, source| InstallError::Io { path: path.to_owned(), source };
-    if PluginFiles::read(directory)
-        .is_ok_and(|there| there.component == files.component && there.release == files.release)
-    {
+    if PluginFiles::read(directory).is_ok_and(|there| {
+        (there.component, there.release, there.schema)
+            == (files.component.clone(), files.release.clone(), files.schema.clone())
+    }) {
         return Ok(());
     }
     let parent = directory.parent().unwrap_or(directory);
     let incoming = parent.join(format!("{INCOMING}{}", toolgate_base::random_hex(8)));
     create_private_dir(&incoming).map_err(|source| failed(&incoming, source))?;
-    for (name, bytes) in [(COMPONENT_FILE, &files.component), (RELEASE_FILE, &files.release)] {
+    let schema = files.schema.iter().map(|schema| (SCHEMA_FILE, schema));
+    for (name, bytes) in
+        [(COMPONENT_FILE, &files.component), (RELEASE_FILE, &files.release)].into_iter().chain(schema)
+    {
         let path = incoming.join(name);
         write_private(&path, bytes).map_err(|source| failed(&path, source))?;
     }

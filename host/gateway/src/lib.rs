@@ -36,6 +36,7 @@ mod offers;
 mod pin;
 pub mod ports;
 mod rate;
+mod record;
 mod redact;
 pub mod reload;
 mod reply;
@@ -127,6 +128,7 @@ pub struct Gateway {
     rates: rate::Rates,
     seal: ask::seal::Seal,
     changes: broadcast::Sender<Change>,
+    recorder: record::Recorder,
 }
 
 /// Why an adapter is not there; the server's calls fail until it is (design.md section 4, Faults).
@@ -167,6 +169,7 @@ impl Gateway {
             links: links::Links::default(),
             ending: CancellationToken::new(),
             changes: broadcast::channel(CHANGE_QUEUE).0,
+            recorder: record::Recorder::default(),
         });
         // Without a runtime nothing can be called either.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {

@@ -114,7 +114,8 @@ impl Adapter {
     pub fn tools(&self, requests: &[Arc<Facts>]) -> Result<Vec<Change>, AdapterFault> {
         let mut changes = Vec::with_capacity(requests.len());
         for batch in requests.chunks(MAX_BATCH) {
-            let said = self.with_instance(Phase::BeforeVerdict, |guest| self.ask_many(guest, batch))?;
+            let said =
+                self.with_instance(Phase::BeforeVerdict, "tools", |guest| self.ask_many(guest, batch))?;
             changes.extend(said);
         }
         Ok(changes)
@@ -122,32 +123,36 @@ impl Adapter {
 
     /// The arguments that the server shall get. [`Change::Fail`] refuses the call.
     pub fn arguments(&self, facts: &Arc<Facts>) -> Result<Change, AdapterFault> {
-        self.with_instance(Phase::BeforeVerdict, |guest| {
+        self.with_instance(Phase::BeforeVerdict, "arguments", |guest| {
             self.ask_one(guest, &self.functions.arguments, facts)
         })
     }
 
     /// What becomes of a result. [`Change::Fail`] fails the call.
     pub fn content(&self, facts: &Arc<Facts>) -> Result<Change, AdapterFault> {
-        self.with_instance(Phase::Open, |guest| self.ask_one(guest, &self.functions.content, facts))
+        self.with_instance(Phase::Open, "content", |guest| {
+            self.ask_one(guest, &self.functions.content, facts)
+        })
     }
 
     /// Runs `ask` in a warm instance, or a new one, and keeps it only if all went well.
     fn with_instance<T>(
         &self,
         phase: Phase,
+        function: &str,
         ask: impl FnOnce(&mut Guest) -> Result<T, Fault>,
     ) -> Result<T, AdapterFault> {
         if self.prepared.shared.opened.waits() {
-            return waiting::apart(|| self.with_instance_here(phase, ask))
+            return waiting::apart(|| self.with_instance_here(phase, function, ask))
                 .unwrap_or_else(|| Err(self.prepared.busy().into()));
         }
-        self.with_instance_here(phase, ask)
+        self.with_instance_here(phase, function, ask)
     }
 
     fn with_instance_here<T>(
         &self,
         phase: Phase,
+        function: &str,
         ask: impl FnOnce(&mut Guest) -> Result<T, Fault>,
     ) -> Result<T, AdapterFault> {
         if self.strikes.is_out() {
@@ -157,7 +162,7 @@ impl Adapter {
         let result = self.take_warm().and_then(|mut warm| {
             warm.guest.renew(self.prepared.shared.limits.call);
             warm.guest.state().phase = phase;
-            let answer = ask(&mut warm.guest)?;
+            let answer = ask(&mut warm.guest).map_err(|fault| fault.within(function))?;
             warm.uses += 1;
             self.keep(warm);
             Ok(answer)

@@ -3,6 +3,7 @@
 use toolgate_signing::VerifyError;
 
 use crate::fault::{Fault, Whose};
+use crate::schema::{self, SettingFault};
 
 /// The plugin host could not start.
 #[derive(Debug, thiserror::Error)]
@@ -124,6 +125,12 @@ pub enum LoadErrorKind {
     /// The settings are unusable.
     #[error("its settings are unusable: {0}")]
     Settings(String),
+    /// The schema of its settings is unusable.
+    #[error("the schema of its settings is unusable: {0}")]
+    Schema(String),
+    /// The settings do not fit the schema of the plugin.
+    #[error("its settings do not fit its schema: {}", schema::listed(.0))]
+    SettingsRefused(Vec<SettingFault>),
     /// The compiler refused it.
     #[error("it does not compile: {0}")]
     Compile(String),
@@ -153,9 +160,11 @@ impl LoadErrorKind {
             Self::Unknown { .. } | Self::World { .. } | Self::DoesNotFit { .. } | Self::HostTooOld { .. } => {
                 Whose::PluginTooOld
             }
-            Self::Settings(_) | Self::NotConfigured(_) | Self::Ungranted { .. } | Self::Grant(_) => {
-                Whose::OperatorDenied
-            }
+            Self::Settings(_)
+            | Self::SettingsRefused(_)
+            | Self::NotConfigured(_)
+            | Self::Ungranted { .. }
+            | Self::Grant(_) => Whose::OperatorDenied,
             Self::Host(_) => Whose::HostBug,
             Self::DoesNotStart(fault) => fault.whose,
             _ => Whose::PluginMisbehaved,

@@ -86,6 +86,16 @@ pub struct Fault {
     pub detail: String,
 }
 
+impl Fault {
+    /// The same fault with the function of the plugin that it happened in, for its author.
+    pub(crate) fn within(mut self, function: &str) -> Self {
+        if self.whose == Whose::PluginMisbehaved {
+            self.detail = format!("in `{function}`: {}", self.detail);
+        }
+        self
+    }
+}
+
 /// A call to an adapter that came to nothing. The tool call fails; nothing passes unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the adapter failed, so the call was not made: {0}")]

@@ -15,7 +15,7 @@ use crate::engine::{Core, PLACE_WAIT, Place};
 use crate::fault::{Fault, FaultKind, Whose};
 use crate::io;
 use crate::limits::{MAX_HANDLES, Meter, Verdict};
-use crate::state::{Shared, State};
+use crate::state::{Shared, State, Trace};
 use crate::text;
 
 /// A plugin ready to be instantiated: linked once, at load.
@@ -196,13 +196,26 @@ pub(crate) fn fault_of(error: &wasmtime::Error, state: &State) -> Fault {
             .misbehaved(FaultKind::Limit, format!("it met the limit of {limit}: {}", first_line(error)));
     }
     if let Some(trap) = trap {
-        return shared.misbehaved(FaultKind::Trap, trap.to_string());
+        return shared.misbehaved(FaultKind::Trap, trap_of(*trap, &state.trace));
     }
     // The other errors of a call are limits on what passes between guest and host, and values that
     // cannot be read. Which of them only the text says; nothing but this word hangs on it.
     let line = first_line(error);
     let limit = ["fuel", "handles", "limit"].iter().any(|word| line.contains(word));
     shared.misbehaved(if limit { FaultKind::Limit } else { FaultKind::BadAnswer }, line)
+}
+
+/// A trap with what its author needs to find it: the panic, and where in a document it was reading.
+fn trap_of(trap: Trap, trace: &Trace) -> String {
+    let what = match &trace.said {
+        Some(said) => format!("{} ({trap})", said.trim()),
+        None => trap.to_string(),
+    };
+    match trace.looked_up.as_deref() {
+        Some("") => format!("after it read a whole document: {what}"),
+        Some(pointer) => format!("after it read `{pointer}` of a document: {what}"),
+        None => what,
+    }
 }
 
 /// The innermost cause, which says what happened; the outer ones are backtraces and contexts.

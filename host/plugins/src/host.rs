@@ -24,6 +24,7 @@ use crate::limits::{Limits, MAX_SETTINGS};
 use crate::opened::{Given, Opened};
 use crate::policy::Policy;
 use crate::ports::Ports;
+use crate::schema;
 use crate::state::{Shared, State};
 
 /// How the plugin host is set up.
@@ -42,12 +43,19 @@ pub struct Admission {
     pub settings: String,
     /// What it may reach outside its own memory.
     pub grants: Grants,
+    /// The schema of its settings as it came with the plugin; none where it came without one.
+    pub schema: Option<Arc<[u8]>>,
 }
 
 /// Deny, ask and redact, with empty settings.
 impl Default for Admission {
     fn default() -> Self {
-        Self { decisions: DecisionSet::default(), settings: "{}".to_owned(), grants: Grants::default() }
+        Self {
+            decisions: DecisionSet::default(),
+            settings: "{}".to_owned(),
+            schema: None,
+            grants: Grants::default(),
+        }
     }
 }
 
@@ -131,6 +139,9 @@ impl PluginHost {
         let inspection = inspect::admit(bytes, verified)?;
         let release = verified.release();
         check_settings(&admission.settings)?;
+        if let (Some(signed), Some(given)) = (&release.settings_schema, &admission.schema) {
+            schema::check(given, signed, &admission.settings)?;
+        }
         let declared = DecisionSet::parse(&release.decisions)
             .map_err(|error| LoadErrorKind::Malformed(error.to_string()))?;
         let identity = Identity {

@@ -238,10 +238,26 @@ impl Manifest {
             readme: digest_of(&written.readme)?,
             sbom: digest_of(&written.sbom)?,
             sources: self.sources()?,
-            toolchain: written.toolchain.clone().unwrap_or_else(|| "unstated".to_owned()),
+            toolchain: self.toolchain()?,
             previous: written.previous,
             published: written.published.clone().unwrap_or_else(|| published.to_owned()),
         })
+    }
+
+    /// What the manifest says, else what `plugin build` has written beside the component, else that
+    /// nobody said.
+    fn toolchain(&self) -> Result<String, ManifestError> {
+        if let Some(written) = &self.written.toolchain {
+            return Ok(written.clone());
+        }
+        let path = self.component_path()?.with_extension("toolchain");
+        match bounded(&path, MAX_MANIFEST) {
+            Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).trim().to_owned()),
+            Err(ManifestError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+                Ok("unstated".to_owned())
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Capabilities by interface and label. The fields below a label are written with `-` like every

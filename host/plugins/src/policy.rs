@@ -114,10 +114,10 @@ impl Policy {
         if self.strikes.is_out() {
             return answers::denial(Strikes::fault(self.name()));
         }
-        let answer = self.ask_one(function, facts);
-        self.settle(
-            answer.and_then(|said| answers::decision(said, hook, self.authority, &self.prepared.shared)),
-        )
+        let answer = self
+            .ask_one(function, facts)
+            .and_then(|said| answers::decision(said, hook, self.authority, &self.prepared.shared));
+        self.settle(answer.map_err(|fault| fault.within(hook.word())))
     }
 
     /// Asks the list hook, in batches of 256; one decision for each of `requests`, in their order.
@@ -141,7 +141,7 @@ impl Policy {
                     }));
                 }
                 Err(fault) => {
-                    let denial = self.denied(fault);
+                    let denial = self.denied(fault.within(Hook::List.word()));
                     decisions.extend(batch.iter().map(|_| denial.clone()));
                 }
             }

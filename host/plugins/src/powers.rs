@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use toolgate_signing::{Access, Kind, Release};
 
 use crate::limits::Limits;
+use crate::meaning;
 
 /// One thing that a plugin may do.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -20,31 +21,6 @@ pub struct Power {
     pub words: String,
 }
 
-/// What imports mean, without package and version.
-const IMPORTS: [(&str, &str); 13] = [
-    ("log", "write lines into the log"),
-    ("clock", "know what time it is"),
-    ("hashing", "compute digests"),
-    ("settings", "read the settings that you give it"),
-    ("matching", "compare labels, patterns and paths"),
-    ("documents", "read the arguments, definitions and results that it is asked about"),
-    ("requests", "see who asks for what: persona, server, tool, label and pin"),
-    ("kv", "keep small values between calls"),
-    ("http", "send requests over the network, to the hosts below and no other"),
-    ("secrets", "have a secret sent in a header, without seeing it"),
-    ("secrets-reveal", "SEE a secret itself"),
-    ("files", "reach the directories that you name, and nothing outside of them"),
-    ("types", "use the words of the contract"),
-];
-
-/// What decisions mean.
-const DECISIONS: [(&str, &str); 4] = [
-    ("allow", "LET something pass, if nothing else denies it or asks"),
-    ("ask", "have a person asked"),
-    ("deny", "deny"),
-    ("redact", "take parts out of what a model sees"),
-];
-
 /// Everything that a release may do, by a key that two releases can be compared by.
 pub fn powers(release: &Release) -> BTreeMap<String, Power> {
     let mut all = BTreeMap::new();
@@ -52,25 +28,18 @@ pub fn powers(release: &Release) -> BTreeMap<String, Power> {
         all.insert(key, Power { about, words });
     };
     for import in &release.imports {
-        let words = match words_of(import) {
-            Some(words) => words.to_owned(),
-            None if import.starts_with("wasi:") => {
-                format!("use {import}, which is sealed: it finds nothing there")
-            }
-            None => format!("use the interface {import}"),
-        };
+        let words = meaning::of_interface(import)
+            .map_or_else(|| format!("use the interface {import}"), str::to_owned);
         add(format!("import {}", plain(import)), "import", words);
     }
     for export in &release.exports {
-        add(format!("hook {}", plain(export)), "hook", format!("be asked at {}", short(export)));
+        let words = meaning::of_interface(export)
+            .map_or_else(|| format!("be asked at {}", short(export)), str::to_owned);
+        add(format!("hook {}", plain(export)), "hook", words);
     }
     for decision in &release.decisions {
-        let words = DECISIONS.iter().find(|(word, _)| word == decision);
-        add(
-            format!("decision {decision}"),
-            "decision",
-            words.map_or_else(|| decision.clone(), |(_, words)| (*words).to_owned()),
-        );
+        let words = meaning::of_decision(decision).unwrap_or(decision);
+        add(format!("decision {decision}"), "decision", words.to_owned());
     }
     capabilities(release, &mut add);
     for pointer in &release.settings_hosts {
@@ -158,12 +127,6 @@ fn capabilities(release: &Release, add: &mut dyn FnMut(String, &'static str, Str
             format!("{what} files in the directory that you bind to `{label}`"),
         );
     }
-}
-
-fn words_of(import: &str) -> Option<&'static str> {
-    let name = import.strip_prefix("toolgate:plugin/")?;
-    let name = name.split('@').next()?;
-    IMPORTS.iter().find(|(known, _)| *known == name).map(|(_, words)| *words)
 }
 
 /// Without the version: a newer version of an interface that was there is not a power more.

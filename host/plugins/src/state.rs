@@ -60,6 +60,17 @@ pub(crate) struct State {
     lent: bool,
     /// Of a sealed guest.
     pub(crate) wasi: Option<Box<WasiCtx>>,
+    /// What a fault of this call is told with.
+    pub(crate) trace: Trace,
+}
+
+/// What a guest did last in this call: should it end in a trap, this is what its author needs.
+#[derive(Default)]
+pub(crate) struct Trace {
+    /// Its last line of level error; a panic hook, as the SDK's, writes the panic there.
+    pub(crate) said: Option<String>,
+    /// The last pointer that it looked up in a document.
+    pub(crate) looked_up: Option<String>,
 }
 
 impl Shared {
@@ -92,6 +103,7 @@ impl State {
             subject: None,
             lent: false,
             wasi: None,
+            trace: Trace::default(),
         }
     }
 
@@ -99,6 +111,7 @@ impl State {
     pub(crate) fn renew(&mut self, meter: Meter) {
         self.meter = meter;
         self.log_lines = 0;
+        self.trace = Trace::default();
         self.phase = Phase::Open;
         self.subject = None;
         self.lent = false;

@@ -10,3 +10,4 @@ mod loading;
 mod native_code;
 mod policies;
 mod sealed;
+mod traces;

@@ -124,3 +124,19 @@ world_that_exports!(
     "toolgate:sdk/adapting",
     "toolgate_sdk::bindings::adapter"
 );
+
+/// The world that exports `toolgate:sdk/installing`. Of the shared interfaces it uses the types alone.
+pub mod installer {
+    wit_bindgen::generate!({
+        path: "../../wit",
+        inline: "package toolgate:sdk; world installing { export toolgate:plugin/installer@0.1.0; }",
+        world: "toolgate:sdk/installing",
+        with: {
+            "toolgate:plugin/types@0.1.0": crate::bindings::imports::toolgate::plugin::types,
+        },
+        additional_derives: [PartialEq],
+        generate_all,
+        pub_export_macro: true,
+        default_bindings_module: "toolgate_sdk::bindings::installer",
+    });
+}

@@ -2,8 +2,8 @@
 //!
 //! A plugin is a WebAssembly component that the host loads, gives exactly the interfaces of its
 //! signed release, and asks. An author writes a type, implements the traits for the hooks it has
-//! (one of [`policy`], or [`adapter::Adapter`]), and names those hooks in [`policy!`] or
-//! [`adapter!`]: the component then exports these and no others, and the host never asks for the
+//! (one of [`policy`], [`adapter::Adapter`] or [`installer::Installer`]), and names those hooks in
+//! [`policy!`], [`adapter!`] or [`installer!`]: the component then exports these and no others, and the host never asks for the
 //! rest.
 //!
 //! ```
@@ -47,6 +47,7 @@ pub mod adapter;
 #[doc(hidden)]
 pub mod bindings;
 pub mod document;
+pub mod installer;
 pub mod policy;
 mod report;
 pub mod settings;
@@ -60,6 +61,7 @@ pub use bindings::imports::toolgate::plugin::types::{
 };
 pub use bindings::imports::toolgate::plugin::{clock, hashing, log, matching};
 pub use bindings::imports::toolgate::plugin::{files, http, kv, secrets, secrets_reveal};
+pub use installer::Installer;
 pub use policy::{
     CallPolicy, CompletePolicy, ConnectPolicy, ElicitPolicy, InstallPolicy, ListPolicy, PromptPolicy,
     ReadPolicy, ResultPolicy, SubscribePolicy,

@@ -72,6 +72,9 @@ const NOT_RUN: &[NotRun] = &[
     },
 ];
 
+/// Blocks that `tests/e2e/slow` runs as they stand, because they compile.
+const RUN_ELSEWHERE: [&str; 2] = ["sh afternoon", "text afternoon"];
+
 /// What never ends, builds or asks the network, and so must be in the table.
 const MUST_BE_LISTED: [&str; 6] =
     ["cargo ", "npx ", "curl ", "toolgate serve", "toolgate registry serve", "toolgate audit tail -f"];
@@ -212,6 +215,13 @@ impl Document {
                     }
                     _ => {}
                 }
+            }
+            let known = ["sh", "yaml", "text", ""].contains(&block.language.as_str());
+            if !known && !RUN_ELSEWHERE.contains(&block.language.as_str()) {
+                wrong.push(format!(
+                    "{}:{}: a block `{}` is run by nobody",
+                    self.name, block.line, block.language
+                ));
             }
             if block.language == "yaml" {
                 let run = reader.check(block);

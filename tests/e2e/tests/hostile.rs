@@ -57,6 +57,7 @@ fn gate_import_an_undeclared_import_is_refused() {
     sandbox.run(&["mcp", "call", "fix.echo", "--json", "{}"]).exits(5);
 }
 
+// CARD-013
 #[test]
 fn gate_limit_a_policy_that_never_ends_denies_within_its_deadline() {
     let sandbox = sandbox();
@@ -95,6 +96,7 @@ fn a_policy_cannot_allow_unless_the_operator_said_that_it_may() {
     }
 }
 
+// CARD-009
 #[test]
 fn a_plugin_signed_by_a_key_without_a_rule_is_refused() {
     let sandbox = sandbox();

@@ -5,6 +5,7 @@
 mod asks;
 mod calls;
 mod capabilities;
+mod card;
 mod docs;
 mod door;
 #[allow(dead_code)] // the plugin host's own tests use the rest
@@ -15,6 +16,7 @@ mod http;
 mod indexes;
 mod integrity;
 mod keys;
+mod kit;
 mod life;
 mod limits;
 mod lock;

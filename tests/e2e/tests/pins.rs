@@ -7,6 +7,7 @@ use crate::sandbox;
 const ALLOW: &str = "    capabilities:\n      allow: [\"mcp.call:fix\"]\n";
 const TWO: &str = r#"[{"name":"echo","description":"one","inputSchema":{"type":"object"}},{"name":"big","description":"two","inputSchema":{"type":"object"}}]"#;
 
+// CARD-010
 #[test]
 fn gate_pin_pi_02_one_changed_word_blocks_that_tool_and_no_other() {
     let sandbox = sandbox();

@@ -171,6 +171,7 @@ fn a_plugin_without_the_authority_to_allow_cannot() {
     assert!(run.stderr.contains("ask_"), "its allow counts as abstain, so the fallback asks: {run:?}");
 }
 
+// CARD-007
 #[test]
 fn gate_adapter_a_path_is_corrected_before_the_verdict_and_one_that_leaves_is_refused() {
     let sandbox = sandbox();

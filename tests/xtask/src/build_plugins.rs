@@ -8,13 +8,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use toolgate_kit::{Build, Choice, TARGET, Toolchain, component};
 use toolgate_signing::{SigningKey, sign_release};
 
 use crate::Outcome;
-use crate::guest::Toolchain;
-use crate::plugin::{Plugin, TARGET};
+use crate::plugin::Plugin;
 use crate::project::Project;
-use crate::{component, keys, release, sources};
+use crate::{keys, release, sources};
 
 /// With which key to sign.
 pub(crate) enum Signer {
@@ -30,9 +30,9 @@ pub(crate) fn run(project: &Project, signer: &Signer) -> Outcome<()> {
         Signer::Seed(file) => keys::from_seed_file(project, file)?,
         Signer::Development => keys::development(project)?,
     };
-    let toolchain = Toolchain::find()?;
+    let toolchain = Toolchain::find(Choice::Any)?;
     println!("building with {}", toolchain.description());
-    toolchain.build(project)?;
+    build(&toolchain, project)?;
 
     let development = matches!(signer, Signer::Development);
     keys::admit(project, &key.public(), development)?;
@@ -53,8 +53,8 @@ pub(crate) fn run(project: &Project, signer: &Signer) -> Outcome<()> {
 /// Builds every plugin and compares it with its committed component, byte by byte; true when none
 /// differs. Where the release names another toolchain there is nothing to compare.
 pub(crate) fn compare(project: &Project) -> Outcome<bool> {
-    let toolchain = Toolchain::find()?;
-    toolchain.build(project)?;
+    let toolchain = Toolchain::find(Choice::Any)?;
+    build(&toolchain, project)?;
     let trusted = keys::admitted(project)?;
     let metadata = project.metadata("plugins", TARGET)?;
     let mut same = true;
@@ -74,6 +74,13 @@ pub(crate) fn compare(project: &Project) -> Outcome<bool> {
         println!("{:<24} {} {verdict}", plugin.manifest.name, plugin.version);
     }
     Ok(same)
+}
+
+/// Builds every member of the `plugins` workspace.
+fn build(toolchain: &Toolchain, project: &Project) -> Outcome<()> {
+    let workspace = project.path("plugins");
+    let all = Build { workspace: &workspace, package: None, locked: true, known_as: "/toolgate/plugins" };
+    Ok(toolchain.build(&all)?)
 }
 
 /// One plugin; returns the size of its component in bytes.

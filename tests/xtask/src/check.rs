@@ -3,8 +3,9 @@
 //! Each check is a function from the tree to findings; all of them run, so that one round shows
 //! everything. A finding says where and what.
 
+use toolgate_kit::TARGET;
+
 use crate::Outcome;
-use crate::plugin::TARGET;
 use crate::project::Project;
 
 mod contract;

@@ -13,9 +13,7 @@ use project::Project;
 
 mod build_plugins;
 mod check;
-mod component;
 mod gates;
-mod guest;
 mod keys;
 mod metadata;
 mod plugin;

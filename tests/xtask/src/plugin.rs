@@ -4,13 +4,11 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use toolgate_kit::Toolchain;
 
 use crate::Outcome;
 use crate::metadata::{Metadata, Package};
 use crate::project::Project;
-
-/// The platform that components are built for.
-pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 
 /// One plugin of the tree.
 pub(crate) struct Plugin {
@@ -103,7 +101,7 @@ impl Plugin {
     /// Where the guest build leaves the core module.
     pub(crate) fn core_module(&self, project: &Project) -> PathBuf {
         let file = self.crate_name.replace('-', "_");
-        project.path(&format!("plugins/target/{TARGET}/release/{file}.wasm"))
+        Toolchain::core_module(&project.path("plugins"), &file)
     }
 
     /// Where the signed blobs of its version lie.

@@ -7,12 +7,12 @@ use semver::Version;
 use serde::Deserialize as _;
 use serde::de::IntoDeserializer as _;
 use serde::de::value::StrDeserializer;
+use toolgate_kit::component::{self, Interfaces};
 use toolgate_signing::{
     Digest, Kind, Limits, PublicKey, Release, Threshold, VerifiedRelease, verify_release,
 };
 
 use crate::Outcome;
-use crate::component::{self, Interfaces};
 use crate::plugin::Plugin;
 use crate::project::Project;
 

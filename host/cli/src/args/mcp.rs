@@ -42,6 +42,8 @@ pub(crate) enum Mcp {
     Deny(McpDecide),
     /// Show how a server's tools differ from the approved ones.
     Diff(McpName),
+    /// Write documents for the author of a plugin: what it would be asked about this server.
+    Record(super::record::McpRecord),
 }
 
 #[derive(Debug, Args)]

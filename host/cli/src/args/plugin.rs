@@ -1,5 +1,7 @@
 //! The verbs of `toolgate plugin`.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 
 use super::{
@@ -34,12 +36,76 @@ pub(crate) enum Plugin {
     /// Who may sign plugins: add, list, remove.
     #[command(subcommand)]
     Trust(PluginTrust),
+    /// Write the project of a new plugin: contract, SDK, an example, documents to test it with.
+    New(PluginNew),
+    /// Compile a project into component.wasm.
+    Build(PluginBuild),
+    /// Ask a component every document of its project, and compare with what is expected.
+    Test(PluginTest),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct PluginRef {
     /// A name from `plugin list`, or a directory with component.wasm and release.dsse.json.
     pub(crate) plugin: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PluginNew {
+    /// What it shall be.
+    pub(crate) kind: PluginKind,
+    /// Its name, as acme/guard; without a namespace it is local/NAME.
+    pub(crate) name: String,
+    /// Where to write it; ./NAME by default. Must be new or empty.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum PluginKind {
+    /// Judges: what is listed, called, and comes back.
+    Policy,
+    /// Knows one source of servers.
+    Installer,
+    /// Knows one server: corrects arguments and results.
+    Adapter,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PluginBuild {
+    /// The project that `plugin new` wrote.
+    #[arg(default_value = ".")]
+    pub(crate) dir: PathBuf,
+    /// Only this toolchain, for whoever tests the other one.
+    #[arg(long, hide = true, value_name = "NAME")]
+    pub(crate) toolchain: Option<GuestToolchain>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum GuestToolchain {
+    /// The one that rustup has.
+    Rustup,
+    /// Debian's packages, with the standard library built from source.
+    Debian,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PluginTest {
+    /// The project, with component.wasm, plugin.toml and documents/.
+    #[arg(default_value = ".")]
+    pub(crate) dir: PathBuf,
+    /// Write what the plugin answers now as what is expected. A fault is never written.
+    #[arg(long)]
+    pub(crate) update: bool,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -9,6 +9,7 @@ use crate::commandline::resolve;
 use crate::grants::Grants;
 use crate::index::Updates;
 use crate::model::{Bundle, Load, Plugins, TrustRule};
+use crate::places::Places;
 
 use super::grants::{read_grants, without_values};
 use super::indexes::{check_rules, read_indexes};
@@ -190,8 +191,12 @@ fn read_load(reader: &mut Reader<'_>, item: Item) -> Option<Load> {
         None => DEFAULT_DECISIONS.map(str::to_owned).to_vec(),
     };
     let empty = || (Json::Object(Map::new()), Json::Object(Map::new()));
+    let mut settings_places = Places::default();
     let (settings, shown_settings) = match fields.take("settings") {
-        Some(item) => reader.object(&item)?,
+        Some(item) => {
+            settings_places = reader.places(&item);
+            reader.object(&item)?
+        }
         None => empty(),
     };
     let (granted, shown_grants) = match fields.take("grants") {
@@ -208,6 +213,7 @@ fn read_load(reader: &mut Reader<'_>, item: Item) -> Option<Load> {
         version,
         decisions,
         settings_json,
+        settings_places,
         installed: None,
         granted,
         shown_settings,

@@ -9,6 +9,7 @@ use toolgate_base::Timeouts;
 use crate::error::{Level, quoted};
 use crate::grants::Grants;
 use crate::node::Text;
+use crate::places::Places;
 use crate::server::{AdapterUse, Instance, Origin, Protocol, Restarts, Server, Shown, ToolFilter, Trust};
 
 use super::fields::Fields;
@@ -232,8 +233,10 @@ fn read_adapter(reader: &mut Reader<'_>, item: Item, shown: &mut Shown) -> Optio
         reader.wrong(&named, what, "write owner/name, such as toolgate/filesystem");
         return None;
     }
+    let mut settings_places = Places::default();
     let settings_json = match fields.take("settings") {
         Some(item) => {
+            settings_places = reader.places(&item);
             let (settings, display) = reader.object(&item)?;
             shown.settings = Some(display);
             settings.to_string()
@@ -245,5 +248,5 @@ fn read_adapter(reader: &mut Reader<'_>, item: Item, shown: &mut Shown) -> Optio
         shown.grants = reader.object(&item).map(|(_, display)| without_values(display));
         granted = read_grants(reader, item);
     }
-    Some(AdapterUse { plugin, settings_json, granted })
+    Some(AdapterUse { plugin, settings_json, settings_places, granted })
 }

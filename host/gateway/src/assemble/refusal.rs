@@ -121,6 +121,14 @@ pub enum Refusal {
         /// What is wrong with the file.
         reason: String,
     },
+    /// The settings do not fit the schema that the plugin came with.
+    #[error("the settings of plugin {plugin} do not fit its schema:{}", lines(problems))]
+    Settings {
+        /// The plugin's name.
+        plugin: String,
+        /// One line for each fault, with file, line and column where the setting is written.
+        problems: Vec<String>,
+    },
     /// The entry itself cannot be used.
     #[error("plugin {plugin}: {reason}")]
     Entry {
@@ -146,6 +154,7 @@ impl Refusal {
             Self::RevocationsUnreadable { .. } => "revocations-unreadable",
             Self::NotAsAccepted { .. } => "not-as-accepted",
             Self::DenialsUnreadable { .. } => "denials-unreadable",
+            Self::Settings { .. } => "settings",
             Self::Entry { .. } => "entry",
         }
     }
@@ -162,7 +171,13 @@ impl Refusal {
             | Self::NotAsAccepted { .. }
             | Self::DenialsUnreadable { .. } => true,
             Self::Unloadable { source } => source.kind.whose() != Whose::OperatorDenied,
-            Self::Unreadable { .. } | Self::Unknown { .. } | Self::Entry { .. } => false,
+            Self::Unreadable { .. } | Self::Unknown { .. } | Self::Settings { .. } | Self::Entry { .. } => {
+                false
+            }
         }
     }
+}
+
+fn lines(problems: &[String]) -> String {
+    problems.iter().flat_map(|line| ["\n  ", line.as_str()]).collect()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use toolgate_config::plugins_layer::Installed;
-use toolgate_config::{Bundle, Config, Load, grants_digest};
+use toolgate_config::{Bundle, Config, Load, Places, grants_digest};
 use toolgate_plugins::{Admission, DecisionSet};
 use toolgate_signing::{Digest, Kind, VerifiedRelease};
 
@@ -24,6 +24,8 @@ pub struct Wanted {
     pub grants: Digest,
     /// For an installed plugin: what was accepted.
     pub installed: Option<Installed>,
+    /// Where its settings stand.
+    pub places: Places,
 }
 
 impl Wanted {
@@ -89,6 +91,7 @@ pub(crate) fn each_wanted(config: &Config) -> Vec<WantedOrNot> {
                     &json!({}),
                 ),
                 installed: None,
+                places: Places::default(),
                 files,
             })
         }));
@@ -118,7 +121,8 @@ fn entry_wants(entry: &Load) -> Result<Wanted, Refusal> {
     let decisions = DecisionSet::parse(&entry.decisions)
         .map_err(|error| Refusal::Entry { plugin: entry.plugin.clone(), reason: error.to_string() })?;
     let settings = entry.settings_json.clone();
-    let admission = Admission { decisions, settings, grants: ports::grants(&entry.granted) };
+    let schema = files.schema.clone();
+    let admission = Admission { decisions, settings, schema, grants: ports::grants(&entry.granted) };
     Ok(Wanted {
         files,
         admission,
@@ -126,5 +130,6 @@ fn entry_wants(entry: &Load) -> Result<Wanted, Refusal> {
         version: entry.version.clone(),
         grants: entry.grants_digest(),
         installed: entry.installed.clone(),
+        places: entry.settings_places.clone(),
     })
 }

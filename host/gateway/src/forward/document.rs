@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use toolgate_plugins::{Adapter, Change, Document};
+use toolgate_plugins::{Adapter, Change, Document, Moment};
 use toolgate_store::{AuditRow, Deed};
 use toolgate_wire::{Outcome, edit};
 
@@ -72,6 +72,7 @@ impl Path<'_> {
 
     /// The arguments after the adapter, or why it refuses them.
     fn ask_adapter(&self, document: Document) -> Result<Document, String> {
+        self.record(Moment::Arguments, &document);
         let adapter = self.gateway.adapter_of(&self.handle.server).map_err(|error| error.to_string())?;
         let Some(adapter) = adapter else { return Ok(document) };
         let facts = self.facts(Some(document.clone()));

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use toolgate_plugins::{Document, Facts};
+use toolgate_plugins::{Document, Facts, Moment};
 use toolgate_store::AuditRow;
 
 use super::{MAX_REVIEWS, Path, Stop};
@@ -18,6 +18,7 @@ impl Path<'_> {
     /// Steps 5 and 6: the verdict, and the ask where a person has to answer. An answer that came while
     /// the call waited is followed by another verdict, which may have become another.
     pub(super) async fn judge(&self, document: &Document) -> Result<By, Stop> {
+        self.record(Moment::Policy(deeds::hook(self.deed)), document);
         let facts = self.facts(Some(document.clone()));
         for _ in 0..=MAX_REVIEWS {
             let verdict = self.verdict(&facts);

@@ -6,7 +6,7 @@
 use std::cell::OnceCell;
 
 use serde_json::value::RawValue;
-use toolgate_plugins::{Change, Document, Hook};
+use toolgate_plugins::{Change, Document, Hook, Moment};
 use toolgate_store::{AuditRow, Deed};
 use toolgate_wire::envelope::{self, ResultKind};
 use toolgate_wire::{Outcome, edit};
@@ -45,10 +45,14 @@ impl Path<'_> {
         let adapter = if self.deed == Deed::Call { self.adapter()? } else { None };
         let in_force = self.gateway.plugins();
         let plugins = &in_force.plugins;
-        if adapter.is_none() && !plugins.policies().iter().any(|policy| policy.has(Hook::Result)) {
+        let is_judged = adapter.is_some() || plugins.policies().iter().any(|policy| policy.has(Hook::Result));
+        if !is_judged && !self.gateway.recorder.is_on() {
             return Ok(None);
         }
         let mut document = Document::new(result.get());
+        if self.deed == Deed::Call {
+            self.record(Moment::Content, &document);
+        }
         let mut changed = false;
         if let Some(adapter) = adapter {
             let change = adapter
@@ -64,6 +68,7 @@ impl Path<'_> {
                 changed = true;
             }
         }
+        self.record(Moment::Policy(Hook::Result), &document);
         let binding = self.gateway.binding(self.caller, &self.handle.server.name);
         let facts = self.facts(Some(document.clone()));
         let verdict = decide::decide(plugins, &binding, Hook::Result, &facts);

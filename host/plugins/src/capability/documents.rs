@@ -30,7 +30,9 @@ impl HostDocument for State {
         path: String,
     ) -> wasmtime::Result<Result<Option<String>, Error>> {
         let document = self.table.get(&document)?.clone();
-        Ok(match self.host_work(document.len(), || json::lookup(document.text(), &path)) {
+        let found = self.host_work(document.len(), || json::lookup(document.text(), &path));
+        self.trace.looked_up = Some(path);
+        Ok(match found {
             Ok(Some(found)) => self.bounded(found).map(Some),
             Ok(None) => Ok(None),
             Err(error) => Err(invalid(error)),
@@ -43,7 +45,9 @@ impl HostDocument for State {
         path: String,
     ) -> wasmtime::Result<Result<Option<String>, Error>> {
         let document = self.table.get(&document)?.clone();
-        Ok(match self.host_work(document.len(), || json::string_at(document.text(), &path)) {
+        let found = self.host_work(document.len(), || json::string_at(document.text(), &path));
+        self.trace.looked_up = Some(path);
+        Ok(match found {
             Ok(Some(found)) => self.bounded(&found).map(Some),
             Ok(None) => Ok(None),
             Err(error) => Err(invalid(error)),
@@ -57,7 +61,9 @@ impl HostDocument for State {
     ) -> wasmtime::Result<Result<Vec<String>, Error>> {
         let document = self.table.get(&document)?.clone();
         let limit = self.shared.limits.host_bytes;
-        Ok(self.host_work(document.len(), || strings(document.text(), &path, limit)))
+        let found = self.host_work(document.len(), || strings(document.text(), &path, limit));
+        self.trace.looked_up = Some(path);
+        Ok(found)
     }
 
     fn drop(&mut self, document: Resource<Document>) -> wasmtime::Result<()> {

@@ -20,6 +20,9 @@ impl Host for State {
             }
             return Ok(());
         }
+        if matches!(level, Level::Error) {
+            self.trace.said = Some(text::cut(&message, text::MAX_REASON).to_owned());
+        }
         let line = display::escape(text::cut(&message, MAX_LOG_LINE));
         match level {
             Level::Debug => tracing::debug!(plugin, "{line}"),

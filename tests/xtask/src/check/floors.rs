@@ -8,7 +8,7 @@ use crate::metadata::{Metadata, Package};
 const FLOORS: [&[&str]; 8] = [
     &["base", "wire", "labels", "signing"],
     &["net"],
-    &["config", "store", "oauth", "upstream", "registry", "plugins"],
+    &["config", "store", "oauth", "upstream", "registry", "plugins", "kit"],
     &["gateway"],
     &["agents"],
     &["downstream"],

@@ -5,6 +5,7 @@ mod call;
 mod decide;
 mod list;
 mod pin;
+mod record;
 mod surface;
 
 use std::path::Path;
@@ -40,6 +41,7 @@ pub(crate) async fn run(explicit: Option<&Path>, command: Mcp) -> Result<(), Fai
         Mcp::Ask(args) => decide::decide(explicit, &args, Standing::Ask).await,
         Mcp::Deny(args) => decide::decide(explicit, &args, Standing::Deny).await,
         Mcp::Diff(args) => pin::diff(explicit, args).await,
+        Mcp::Record(args) => record::record(explicit, args).await,
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) fn list(config: &Config, as_json: bool) -> Result<(), Failure> {
     let mut rows = Vec::new();
     let mut worst = None;
     for plugin in &wanted {
-        let checked = checked(config, &plugin.files, &plugin.admission, plugin.from_index());
+        let checked = checked(config, &plugin.files, &plugin.admission, plugin.from_index(), &plugin.places);
         rows.push(match &checked {
             Ok(release) => described(release),
             Err(refusal) => {

@@ -1,51 +1,52 @@
 //! `toolgate plugin …`: one module for each verb; here is what several of them share.
 
+mod build;
 mod deny;
+mod documents;
 mod fetch;
 mod inspect;
 mod install;
 mod list;
+mod new;
 mod publish;
 mod search;
 mod sign;
+mod test;
 mod trust;
 mod verify;
 
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toolgate_config::Config;
+use toolgate_config::{Config, Places};
 use toolgate_gateway::assemble::{self, PluginFiles, Refusal};
 use toolgate_gateway::bundle;
 use toolgate_plugins::{Admission, LoadErrorKind, Ports};
-use toolgate_signing::VerifiedRelease;
+use toolgate_signing::{Kind, VerifiedRelease};
 
 use crate::args::Plugin;
 use crate::context;
 use crate::exit::{Code, Failure};
 
-/// Runs one verb.
+/// Runs one verb. An author's verbs need no configuration.
 pub(crate) async fn run(explicit: Option<&Path>, command: &Plugin) -> Result<(), Failure> {
-    // Signing and publishing are the author's, who may have no configuration.
+    let config = || context::config(explicit);
     match command {
-        Plugin::Sign(args) => return sign::run(args),
-        Plugin::Publish(args) => return publish::publish(args).await,
-        _ => {}
-    }
-    let config = context::config(explicit)?;
-    match command {
-        Plugin::List(args) => list::list(&config, args.json),
-        Plugin::Inspect(args) => inspect::inspect(&config, &args.plugin, args.json),
-        Plugin::Verify(args) => verify::verify(&config, &args.plugin, args.json),
+        Plugin::New(args) => new::new(args),
+        Plugin::Build(args) => build::build(args),
+        Plugin::Test(args) => test::test(args),
         Plugin::Sign(args) => sign::run(args),
         Plugin::Publish(args) => publish::publish(args).await,
-        Plugin::Search(args) => search::search(&config, args).await,
-        Plugin::Install(args) => install::install(&config, args).await,
-        Plugin::Update(args) => install::update(&config, args).await,
-        Plugin::Remove(args) => install::remove(&config, args),
-        Plugin::Deny(args) => deny::deny(&config, args),
-        Plugin::Retry(args) => deny::retry(&config, args),
-        Plugin::Trust(command) => trust::run(&config, command),
+        Plugin::List(args) => list::list(&config()?, args.json),
+        Plugin::Inspect(args) => inspect::inspect(&config()?, &args.plugin, args.json),
+        Plugin::Verify(args) => verify::verify(&config()?, &args.plugin, args.json),
+        Plugin::Search(args) => search::search(&config()?, args).await,
+        Plugin::Install(args) => install::install(&config()?, args).await,
+        Plugin::Update(args) => install::update(&config()?, args).await,
+        Plugin::Remove(args) => install::remove(&config()?, args),
+        Plugin::Deny(args) => deny::deny(&config()?, args),
+        Plugin::Retry(args) => deny::retry(&config()?, args),
+        Plugin::Trust(command) => trust::run(&config()?, command),
     }
 }
 
@@ -84,6 +85,7 @@ fn checked(
     files: &PluginFiles,
     admission: &Admission,
     from: Option<(&str, u64)>,
+    places: &Places,
 ) -> Result<VerifiedRelease, Refusal> {
     let release = files.verify(&config.plugins.trust)?;
     files.check_denied(config, &release, from)?;
@@ -92,7 +94,13 @@ fn checked(
     match host.load(&files.component, &release, admission) {
         Ok(_) => Ok(release),
         Err(error) if matches!(error.kind, LoadErrorKind::NotConfigured(_)) => Ok(release),
-        Err(source) => Err(Refusal::Unloadable { source: Box::new(source) }),
+        Err(error)
+            if matches!(error.kind, LoadErrorKind::SettingsRefused(_))
+                && release.release().kind == Kind::Adapter =>
+        {
+            Ok(release)
+        }
+        Err(source) => Err(assemble::not_loaded(source, places)),
     }
 }
 
@@ -106,7 +114,7 @@ fn refused(refusal: &Refusal) -> Failure {
 pub(crate) fn all_verified(config: &Config) -> Result<usize, Failure> {
     let wanted = assemble::wanted(config).map_err(|refusal| refused(&refusal))?;
     for plugin in &wanted {
-        checked(config, &plugin.files, &plugin.admission, plugin.from_index())
+        checked(config, &plugin.files, &plugin.admission, plugin.from_index(), &plugin.places)
             .map_err(|refusal| refused(&refusal))?;
     }
     Ok(wanted.len())

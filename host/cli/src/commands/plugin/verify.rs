@@ -1,7 +1,7 @@
 //! `plugin verify`: whether a plugin is what was signed, and would load.
 
 use serde_json::json;
-use toolgate_config::Config;
+use toolgate_config::{Config, Places};
 use toolgate_plugins::{Admission, DecisionSet, Grants};
 
 use toolgate_gateway::assemble::{PluginFiles, Refusal};
@@ -47,5 +47,5 @@ fn verified(config: &Config, files: &PluginFiles) -> Result<VerifiedRelease, Ref
     let stated = files.verify(&config.plugins.trust)?;
     let grants = Grants::declared(stated.release());
     let admission = Admission { decisions: DecisionSet::ALL, grants, ..Admission::default() };
-    checked(config, files, &admission, None)
+    checked(config, files, &admission, None, &Places::default())
 }
