@@ -5,7 +5,8 @@
 //! path (here a stand-in that starts the fixture server, because a test asks no network), and for
 //! plugin authors a signed plugin in `guard/`. In a ```` ```sh ```` block, `# exit N` in a comment is the
 //! expected exit code. A ```` ```yaml ```` block is written to the file that its first line names and
-//! goes through `config check`. A line of a ```` ```text ```` block has to stand in what was printed
+//! goes through `config check`; a ```` ```toml ```` block is the rest of a manifest, from which a release is
+//! made. A line of a ```` ```text ```` block has to stand in what was printed
 //! before it, `…` for any text.
 
 use std::fs;
@@ -216,7 +217,13 @@ impl Document {
                     _ => {}
                 }
             }
-            let known = ["sh", "yaml", "text", ""].contains(&block.language.as_str());
+            if block.language == "toml" {
+                let run = reader.declare(block);
+                if run.code != 0 {
+                    wrong.push(format!("{}:{}: the manifest is refused: {run:?}", self.name, block.line));
+                }
+            }
+            let known = ["sh", "yaml", "toml", "text", ""].contains(&block.language.as_str());
             if !known && !RUN_ELSEWHERE.contains(&block.language.as_str()) {
                 wrong.push(format!(
                     "{}:{}: a block `{}` is run by nobody",
@@ -286,6 +293,22 @@ impl Reader {
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         }
+    }
+
+    /// Makes a release of a policy whose manifest ends with this block; signing is not needed to see that it
+    /// could be signed.
+    fn declare(&self, block: &Block) -> Run {
+        let manifest = format!(
+            "manifest = 1\nname = \"acme/declared\"\nversion = \"0.1.0\"\nsequence = 1\nkind = \"policy\"\nmin-host = \"0.1.0\"\n{}\n",
+            block.lines.join("\n")
+        );
+        self.sandbox.write("work/declared/plugin.toml", manifest);
+        fs::copy(
+            self.sandbox.path("work/guard/component.wasm"),
+            self.sandbox.path("work/declared/component.wasm"),
+        )
+        .unwrap();
+        self.sandbox.run(&["plugin", "sign", "declared", "--payload-out", "declared/payload"])
     }
 
     /// Writes a configuration where the commands after it look for it, and checks it.
