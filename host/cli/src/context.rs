@@ -68,12 +68,13 @@ fn load(
     let cwd = std::env::current_dir()
         .map_err(|error| Failure::failed(format!("the current directory cannot be read: {error}")))?;
     let found = toolgate_config::discover(explicit, &env, &cwd).map_err(config_failure)?;
-    let config = if LAYERS_OFF.load(Ordering::Relaxed) {
+    let mut config = if LAYERS_OFF.load(Ordering::Relaxed) {
         toolgate_config::load_locked(&found, &env)
     } else {
         toolgate_config::load_with(&found, &env, new)
     }
     .map_err(config_failure)?;
+    toolgate_gateway::lock::resolve(&mut config);
     Ok(config)
 }
 
@@ -142,7 +143,7 @@ pub(crate) fn serving_gateway(config: Config) -> Result<Arc<Gateway>, Failure> {
 
 fn held(config: Config, writer: &str) -> Result<(Arc<Gateway>, Arc<PluginHost>), Failure> {
     if !LOCKED.load(Ordering::Relaxed) {
-        return built(config, writer);
+        return bare(config, writer);
     }
     let locked = lock::read(&config)?;
     let mismatches = lock::offline(&config, &locked)?;
@@ -170,7 +171,16 @@ pub(crate) async fn check_locked(gateway: &Arc<Gateway>, only: Option<&str>) -> 
 
 /// A gateway that no lock holds.
 pub(crate) fn bare_gateway(config: Config, writer: &str) -> Result<Arc<Gateway>, Failure> {
-    built(config, writer).map(|(gateway, _)| gateway)
+    bare(config, writer).map(|(gateway, _)| gateway)
+}
+
+/// Without `--locked` the bytes of a locked release are fetched where they are missing.
+fn bare(config: Config, writer: &str) -> Result<(Arc<Gateway>, Arc<PluginHost>), Failure> {
+    let fetched = tokio::task::block_in_place(|| {
+        tokio::runtime::Handle::current().block_on(toolgate_gateway::lock::fetch_missing(&config))
+    });
+    fetched.map_err(|error| lock::not_had(&config, &error))?;
+    built(config, writer)
 }
 
 fn built(config: Config, writer: &str) -> Result<(Arc<Gateway>, Arc<PluginHost>), Failure> {

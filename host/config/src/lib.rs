@@ -47,7 +47,7 @@ pub use load::{load, load_locked, load_with};
 pub use masked::{mask_url, masked, masked_server};
 pub use model::{
     Approvals, Audit, Bundle, Capabilities, Config, DEFAULT_PERSONA, Durability, FirstUse, Load, Persona,
-    PersonaApprovals, Pins, Plugins, Serve, TrustRule, grants_digest,
+    PersonaApprovals, Pinned, PinnedBy, Pins, Plugins, Serve, TrustRule, grants_digest,
 };
 pub use places::Places;
 pub use server::{

@@ -267,7 +267,7 @@ fn plugins_value(config: &Config) -> Value {
                 "decisions": entry.decisions,
                 "settings": entry.shown_settings,
                 "grants": entry.shown_grants,
-                "origin": if entry.installed.is_some() { "plugins.d" } else { "toolgate.yaml" },
+                "origin": if entry.is_installed() { "plugins.d" } else { "toolgate.yaml" },
             })
         })
         .collect();

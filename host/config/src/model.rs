@@ -235,8 +235,9 @@ pub struct Load {
     pub settings_json: String,
     /// Where each of the settings stands.
     pub settings_places: Places,
-    /// For a plugin of the layer `plugins.d`: the digests it was accepted by.
-    pub installed: Option<crate::plugins_layer::Installed>,
+    /// The one release that it stands for, where something says so: an installed plugin, or a name that
+    /// `toolgate.lock` has. A directory and a name of the bundle have none.
+    pub pinned: Option<Pinned>,
     /// What it may reach beyond its own memory.
     pub granted: Grants,
     /// The settings with templates in place of what variables expanded to.
@@ -245,7 +246,41 @@ pub struct Load {
     pub(crate) shown_grants: Value,
 }
 
+/// The release that an entry stands for, by its digests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pinned {
+    /// Who says so.
+    pub by: PinnedBy,
+    /// `policy`, `adapter` or `installer`.
+    pub kind: String,
+    /// Digest of the component.
+    pub component: Digest,
+    /// Digest of the release, which also names the directory of its files.
+    pub release: Digest,
+    /// The index of `plugins.indexes` that it came from, with its place in the log there.
+    pub from: Option<(String, u64)>,
+}
+
+/// Where a release is pinned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PinnedBy {
+    /// In `plugins.d`, by an install on this machine.
+    Install,
+    /// In `toolgate.lock`, for an entry of `toolgate.yaml`.
+    Lock,
+}
+
 impl Load {
+    /// Whether it comes from the layer `plugins.d` and not from `toolgate.yaml`.
+    pub fn is_installed(&self) -> bool {
+        self.pinned.as_ref().is_some_and(|pinned| pinned.by == PinnedBy::Install)
+    }
+
+    /// The name, where the entry states one; a directory holds whatever it holds.
+    pub fn name(&self) -> Option<&str> {
+        (self.dir.is_none() || self.pinned.is_some()).then_some(self.plugin.as_str())
+    }
+
     /// Digest of everything that was granted: decisions, settings and grants, with templates in place of
     /// what variables expand to, so that no secret can be guessed from it.
     pub fn grants_digest(&self) -> Digest {

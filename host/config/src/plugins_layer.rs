@@ -23,7 +23,7 @@ use toolgate_signing::{Digest, PublicKey};
 use crate::discover::{read_text, refuse_writable};
 use crate::error::{ConfigError, Level, Notice};
 use crate::expand::Variables;
-use crate::model::{Load, Plugins, TrustRule};
+use crate::model::{Load, Pinned, PinnedBy, Plugins, TrustRule};
 use crate::read::without_values;
 
 #[cfg(test)]
@@ -109,9 +109,15 @@ pub struct Installed {
 }
 
 impl Installed {
-    /// The index that it came from, with its place in the log there.
-    pub fn from_index(&self) -> Option<(&str, u64)> {
-        self.index.as_deref().zip(self.log)
+    /// The release that was accepted.
+    pub fn pinned(&self) -> Pinned {
+        Pinned {
+            by: PinnedBy::Install,
+            kind: self.kind.clone(),
+            component: self.component,
+            release: self.release,
+            from: self.index.clone().zip(self.log),
+        }
     }
 }
 
@@ -253,7 +259,7 @@ impl PluginsLayer {
         // A rule of the operator's comes first and therefore decides for every name it covers.
         plugins.trust.extend(self.rules()?.into_iter().map(TrustRule::from));
         for installed in self.installed()? {
-            if plugins.load.iter().any(|entry| entry.dir.is_none() && entry.plugin == installed.name) {
+            if plugins.load.iter().any(|entry| entry.name() == Some(installed.name.as_str())) {
                 let text = format!(
                     "{} is installed and also in plugins.load of toolgate.yaml, which decides",
                     installed.name
@@ -261,12 +267,12 @@ impl PluginsLayer {
                 notices.push(Notice::new(Level::Info, None, text));
                 continue;
             }
-            plugins.load.push(self.load_of(installed, variables)?);
+            plugins.load.push(self.load_of(&installed, variables)?);
         }
         Ok(())
     }
 
-    fn load_of(&self, installed: Installed, variables: &Variables<'_>) -> Result<Load, ConfigError> {
+    fn load_of(&self, installed: &Installed, variables: &Variables<'_>) -> Result<Load, ConfigError> {
         let object = |text: &str, what: &str| match serde_json::from_str::<Value>(text) {
             Ok(Value::Object(map)) => Ok(map),
             _ => Err(ConfigError::State {
@@ -288,7 +294,7 @@ impl PluginsLayer {
             shown_settings: Value::Object(settings),
             shown_grants: without_values(grants),
             granted,
-            installed: Some(installed),
+            pinned: Some(installed.pinned()),
         })
     }
 

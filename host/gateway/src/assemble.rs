@@ -16,8 +16,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use toolgate_config::denials::Denials;
-use toolgate_config::plugins_layer::Installed;
-use toolgate_config::{AdapterUse, Bundle, Config, Places, TrustRule, grants_digest};
+use toolgate_config::{AdapterUse, Bundle, Config, Pinned, Places, TrustRule, grants_digest};
 use toolgate_plugins::{
     Adapter, Admission, LoadError, LoadErrorKind, Plugin, PluginHost, PluginSet, Policy, SettingFault,
 };
@@ -287,7 +286,7 @@ impl Loader<'_> {
 
 /// An adapter as a server's entry wants it.
 pub(crate) fn adapter_wanted(config: &Config, used: &AdapterUse) -> Result<Wanted, Refusal> {
-    let (files, installed) = adapter_files(config, used)?;
+    let (files, pinned) = adapter_files(config, used)?;
     let (settings, schema) = (used.settings_json.clone(), files.schema.clone());
     Ok(Wanted {
         files,
@@ -300,19 +299,19 @@ pub(crate) fn adapter_wanted(config: &Config, used: &AdapterUse) -> Result<Wante
         name: Some(used.plugin.clone()),
         version: None,
         grants: grants_digest(&[], &serde_json::Value::Null, &serde_json::Value::Null),
-        installed,
+        pinned,
         places: used.settings_places.clone(),
     })
 }
 
-/// The files of an adapter: a directory of `plugins.load`, or an installed one, whose release has that
-/// name, else the bundle; for an installed one, what was accepted.
-fn adapter_files(config: &Config, used: &AdapterUse) -> Result<(PluginFiles, Option<Installed>), Refusal> {
+/// The files of an adapter: of `plugins.load`, or an installed one, whose release has that name, else the
+/// bundle; with the release that was locked or accepted.
+fn adapter_files(config: &Config, used: &AdapterUse) -> Result<(PluginFiles, Option<Pinned>), Refusal> {
     for entry in &config.plugins.load {
         let Some(dir) = &entry.dir else { continue };
         let files = PluginFiles::read(dir)?;
         if files.verify(&config.plugins.trust)?.release().name == used.plugin {
-            return Ok((files, entry.installed.clone()));
+            return Ok((files, entry.pinned.clone()));
         }
     }
     let bundled = (config.plugins.bundle == Bundle::Default).then(|| bundle::find(&used.plugin));

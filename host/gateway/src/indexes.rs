@@ -26,7 +26,7 @@ use toolgate_registry::{
     Client, ErrorClass, Fetched, Fingerprint, Listed, Reference, Refreshed, RegistryError, Remembered,
     ResolvedRelease, Source, Time,
 };
-use toolgate_signing::VerifiedRelease;
+use toolgate_signing::{Digest, VerifiedRelease};
 
 use crate::assemble::{PluginFiles, Refusal, Revoked, rule_for};
 use crate::bundle;
@@ -128,7 +128,8 @@ pub struct Found {
 /// A release that an index resolved; its component is not fetched yet.
 pub struct Chosen {
     client: Client,
-    index: String,
+    /// The index.
+    pub index: String,
     source: String,
     /// The release.
     pub release: ResolvedRelease,
@@ -200,6 +201,27 @@ pub async fn newest(
         return Err(IndexError::NoIndex(name.to_owned()));
     }
     Err(IndexError::Absent { plugin: name.to_owned(), asked })
+}
+
+/// The bytes of the release that a lock names, from the index that it names. What the index revoked is
+/// refused; yanked or stale it is given all the same, because it was reviewed.
+pub(crate) async fn locked(
+    config: &Config,
+    index: &Index,
+    name: &str,
+    release: Digest,
+) -> Result<PluginFiles, IndexError> {
+    let failed = |error| IndexError::of(&index.name, error);
+    let client = open(config, index)?;
+    // What was seen before is enough: the digest says what is meant.
+    if let Err(error) = client.refresh().await
+        && (client.freshness().is_err() || error.class() == ErrorClass::Integrity)
+    {
+        return Err(failed(error));
+    }
+    let resolved = client.locked(name, release).await.map_err(failed)?;
+    let fetched = client.fetch(&resolved).await.map_err(failed)?;
+    Ok(files_of(name, fetched))
 }
 
 /// A plugin that a search found.
@@ -294,7 +316,7 @@ pub(crate) fn check_revoked(
 }
 
 /// The indexes in which a plugin is looked up, in order.
-fn indexes_of<'a>(config: &'a Config, name: &'a str) -> impl Iterator<Item = &'a Index> {
+pub(crate) fn indexes_of<'a>(config: &'a Config, name: &'a str) -> impl Iterator<Item = &'a Index> {
     let only = rule_for(&config.plugins.trust, name).and_then(|rule| rule.index.as_deref());
     config.plugins.indexes.iter().filter(move |index| only.is_none_or(|only| only == index.name))
 }
@@ -303,7 +325,7 @@ fn is_heard(config: &Config, index: &str, plugin: &str) -> bool {
     !plugin.starts_with(bundle::PREFIX) && indexes_of(config, plugin).any(|heard| heard.name == index)
 }
 
-fn open(config: &Config, index: &Index) -> Result<Client, IndexError> {
+pub(crate) fn open(config: &Config, index: &Index) -> Result<Client, IndexError> {
     let failed = |error| IndexError::of(&index.name, error);
     // The path of a directory is absolute in a configuration.
     let source = Source::parse(&index.place, Path::new("")).map_err(failed)?;

@@ -159,7 +159,7 @@ pub fn offer(config: &Config, found: Found) -> Result<Offer, InstallError> {
     files.check_denied(config, &release, origin.place())?;
     let stated = release.release();
     let operators =
-        config.plugins.load.iter().any(|entry| entry.installed.is_none() && entry.plugin == stated.name);
+        config.plugins.load.iter().any(|entry| !entry.is_installed() && entry.plugin == stated.name);
     if operators {
         return Err(InstallError::Operators(stated.name.clone()));
     }
@@ -203,7 +203,7 @@ pub fn commit(
             seen: highest,
         });
     }
-    clear_away(&config.data_dir, &layer)?;
+    clear_away(config, &layer)?;
     place(&layer.files_of(&offer.release.digest()), &offer.files)?;
     // Before the entry: a kill in between forbids going back, and allows nothing.
     seen.raise(&config.data_dir, &stated.name, stated.sequence)?;
@@ -272,7 +272,7 @@ fn compile(
 }
 
 /// Puts the files into their directory in one step.
-fn place(directory: &Path, files: &PluginFiles) -> Result<(), InstallError> {
+pub(crate) fn place(directory: &Path, files: &PluginFiles) -> Result<(), InstallError> {
     let failed = |path: &Path, source| InstallError::Io { path: path.to_owned(), source };
     if PluginFiles::read(directory).is_ok_and(|there| {
         (there.component, there.release, there.schema)
@@ -299,10 +299,11 @@ fn place(directory: &Path, files: &PluginFiles) -> Result<(), InstallError> {
 
 /// Removes what no entry names and what was not finished. The caller holds the lock, so nobody else is
 /// in the middle of an install.
-fn clear_away(data_dir: &Path, layer: &PluginsLayer) -> Result<(), InstallError> {
-    let kept: Vec<PathBuf> =
+fn clear_away(config: &Config, layer: &PluginsLayer) -> Result<(), InstallError> {
+    let mut kept: Vec<PathBuf> =
         layer.installed()?.iter().map(|installed| layer.files_of(&installed.release)).collect();
-    let store = data_dir.join(STORE);
+    kept.extend(config.plugins.load.iter().filter_map(|entry| entry.dir.clone()));
+    let store = config.data_dir.join(STORE);
     for entry in std::fs::read_dir(&store).into_iter().flatten().flatten() {
         let path = entry.path();
         let is_release = path

@@ -13,6 +13,7 @@
 
 mod compare;
 mod pretty;
+mod resolve;
 mod surfaces;
 mod take;
 
@@ -22,7 +23,9 @@ use serde::{Deserialize, Serialize};
 use toolgate_base::files::write_private;
 use toolgate_signing::Digest;
 
-pub use compare::{Mismatch, compare_all, compare_surface};
+pub use compare::{Mismatch, compare_all, compare_surface, unreviewed};
+pub(crate) use resolve::unresolved;
+pub use resolve::{Moved, RelockError, fetch_missing, relock, resolve};
 pub use surfaces::{LockedSurface, Surfaces};
 pub use take::{from_config, plugins_of, server_of};
 
@@ -110,6 +113,12 @@ pub struct LockedPlugin {
     pub imports: Vec<String>,
     /// Digest of what the configuration grants it: decisions, settings, grants.
     pub grants: Digest,
+    /// The index of `plugins.indexes` that it comes from, for a name of `plugins.load`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<String>,
+    /// Its place in the log of that index, which says whether a revoked key still counts for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<u64>,
 }
 
 /// One server.

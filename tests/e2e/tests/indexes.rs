@@ -12,11 +12,11 @@ use crate::operator::with_pin;
 use crate::registry::{ACME, Served, change, path, plugin, plugin_that, registry};
 use crate::sandbox;
 
-const ABSTAIN: u32 = 0;
-const DENY: u32 = 3;
+pub(crate) const ABSTAIN: u32 = 0;
+pub(crate) const DENY: u32 = 3;
 
 /// A gateway that pinned an index at `place` by its root, and trusts the key of `acme/*`.
-fn configure(sandbox: &Sandbox, place: &str, root: &str, rest: &str) {
+pub(crate) fn configure(sandbox: &Sandbox, place: &str, root: &str, rest: &str) {
     let key = SigningKey::from_seed(&ACME).public();
     sandbox.configure_fixture(
         &[],
@@ -27,7 +27,7 @@ fn configure(sandbox: &Sandbox, place: &str, root: &str, rest: &str) {
 }
 
 /// An index in a directory with one release, 1.0.0, that says this to every call.
-fn indexed(decision: u32) -> (Sandbox, String) {
+pub(crate) fn indexed(decision: u32) -> (Sandbox, String) {
     let sandbox = sandbox();
     let root = registry(&sandbox);
     let first = plugin_that(&sandbox, "1.0.0", 1, decision, |_| ());
@@ -36,7 +36,7 @@ fn indexed(decision: u32) -> (Sandbox, String) {
     (sandbox, root)
 }
 
-fn publish(sandbox: &Sandbox, plugin: &str) {
+pub(crate) fn publish(sandbox: &Sandbox, plugin: &str) {
     change(sandbox, &["publish", &path(sandbox, "registry"), plugin], &["publish"]).exits(0);
 }
 

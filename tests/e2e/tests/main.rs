@@ -20,6 +20,7 @@ mod kit;
 mod life;
 mod limits;
 mod lock;
+mod locked;
 mod misbehaving;
 mod oci;
 mod operator;

@@ -22,9 +22,13 @@ pub(crate) struct LockCheck {
 
 #[derive(Debug, Args)]
 pub(crate) struct LockUpdate {
-    /// Ask no server: keep the surfaces that were reviewed.
+    /// Ask no server and no index: keep the surfaces and the releases that were reviewed.
     #[arg(long)]
     pub(crate) offline: bool,
+    /// Take newer releases of the plugins that an index resolves, within the range of their entry and not
+    /// younger than `plugins.min_age`; without it what was reviewed stays.
+    #[arg(long, conflicts_with = "offline")]
+    pub(crate) upgrade: bool,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -11,8 +11,8 @@ use toolgate_config::Config;
 use toolgate_gateway::assemble::{Refusal, Revoked};
 use toolgate_gateway::indexes;
 use toolgate_gateway::lock::{
-    Lock, LockError, LockedServer, LockedSurface, Mismatch, Place, Surfaces, compare_all, compare_surface,
-    from_config,
+    Lock, LockError, LockedServer, LockedSurface, Mismatch, Moved, Place, RelockError, Surfaces, compare_all,
+    compare_surface, fetch_missing, from_config, relock, unreviewed,
 };
 use toolgate_gateway::{Gateway, Locked};
 use toolgate_registry::ErrorClass;
@@ -20,6 +20,7 @@ use toolgate_registry::ErrorClass;
 use crate::args::{LockCheck, LockCommand, LockUpdate};
 use crate::context;
 use crate::exit::{Code, Failure};
+use crate::operator;
 use crate::output;
 
 /// Runs one verb. The lock is about the operator's file alone, so the layers do not count here.
@@ -45,14 +46,17 @@ async fn check(config: Config, args: &LockCheck) -> Result<(), Failure> {
                 Err(error) => silent.push((format!("the index {index}"), error.to_string())),
             }
         }
+        match fetch_missing(&config).await {
+            // The comparison says which.
+            Ok(()) | Err(RelockError::Refused(_)) => {}
+            Err(error) => return Err(not_had(&config, &error)),
+        }
     }
-    let mut mismatches = match from_config(&config) {
-        Ok(found) => compare_all(&locked.lock, &found, &locked.surfaces),
-        Err(LockError::Plugin(Refusal::Revoked(found))) => vec![revoked(&found)],
-        Err(error) => return Err(of_lock(&error)),
-    };
-    // A server under another identity is another server: it is not started to see what it shows.
-    let asks = !args.offline && mismatches.iter().all(|one| !matches!(one.about, "server" | REVOKED));
+    let mut mismatches = offline(&config, &locked)?;
+    // A server under another identity is another server, and one that is judged by other plugins is not
+    // judged: neither is started to see what it shows.
+    let asks =
+        !args.offline && mismatches.iter().all(|one| !matches!(one.about, "server" | "plugin" | REVOKED));
     if asks {
         let gateway = context::bare_gateway(config, "lock")?;
         gateway.hold_to(locked);
@@ -86,7 +90,12 @@ fn revoked(found: &Revoked) -> Mismatch {
     }
 }
 
-async fn update(config: Config, args: &LockUpdate) -> Result<(), Failure> {
+async fn update(mut config: Config, args: &LockUpdate) -> Result<(), Failure> {
+    if !args.offline {
+        fetch_missing(&config).await.map_err(|error| not_had(&config, &error))?;
+        let moved = relock(&mut config, args.upgrade).await.map_err(|error| not_had(&config, &error))?;
+        accept(&config, &moved, args.json)?;
+    }
     let place = Place::beside(config.path.as_deref()).map_err(|error| of_lock(&error))?;
     let locked = place.read().map_err(|error| of_lock(&error))?;
     let is_first = locked.is_none();
@@ -188,8 +197,45 @@ pub(crate) fn read(config: &Config) -> Result<Locked, Failure> {
 
 /// Everything that can be compared without asking a server.
 pub(crate) fn offline(config: &Config, locked: &Locked) -> Result<Vec<Mismatch>, Failure> {
-    let found = from_config(config).map_err(|error| of_lock(&error))?;
-    Ok(compare_all(&locked.lock, &found, &locked.surfaces))
+    match from_config(config) {
+        Ok(found) => Ok(compare_all(&locked.lock, &found, &locked.surfaces)),
+        Err(LockError::Plugin(Refusal::Revoked(found))) => Ok(vec![revoked(&found)]),
+        Err(LockError::Plugin(Refusal::Unresolved { plugin, reason })) => {
+            Ok(vec![unreviewed(&plugin, &reason)])
+        }
+        Err(error) => Err(of_lock(&error)),
+    }
+}
+
+/// What names stand for now. A release that may do more than the one that was locked counts on this machine
+/// from the next start on, before anybody reviewed it elsewhere: that wants the operator.
+fn accept(config: &Config, moved: &[Moved], quiet: bool) -> Result<(), Failure> {
+    for one in moved {
+        let Some(from) = &one.from else { continue };
+        let what = format!("{} {from} to {}", one.plugin, one.to);
+        if one.wider.is_empty() {
+            if !quiet {
+                output::line(&format!("{what}: it may do no more than before"))?;
+            }
+            continue;
+        }
+        // Not on standard output, which may be a program's.
+        tracing::warn!("{what}: it may do what {from} may not");
+        one.wider.iter().for_each(|power| tracing::warn!("  {}", power.words));
+        let _ = operator::prove(config, &format!("lock {what}, which may do more than before"))?;
+    }
+    Ok(())
+}
+
+/// A release of the lock, or of an index for it, that is not to be had.
+pub(crate) fn not_had(config: &Config, error: &RelockError) -> Failure {
+    match error {
+        RelockError::Index(error) => super::plugin::index_failure(config, error),
+        RelockError::Refused(refusal) if refusal.is_integrity() => Failure::integrity(refusal),
+        RelockError::Install(error) if error.is_integrity() => Failure::integrity(error),
+        RelockError::Refused(_) | RelockError::Layer(_) => Failure::usage(error),
+        RelockError::Install(_) => Failure::failed(error),
+    }
 }
 
 /// The failure of a mismatch: both sides of each, and what to do.

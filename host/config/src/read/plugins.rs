@@ -214,7 +214,7 @@ fn read_load(reader: &mut Reader<'_>, item: Item) -> Option<Load> {
         decisions,
         settings_json,
         settings_places,
-        installed: None,
+        pinned: None,
         granted,
         shown_settings,
         shown_grants,

@@ -72,6 +72,24 @@ pub enum Refusal {
         /// The plugin as configured.
         plugin: String,
     },
+    /// A name that an index has to resolve, and no lock says to what.
+    #[error("plugin {plugin} is not in the bundle, and no release of it is locked: {reason}")]
+    Unresolved {
+        /// The plugin as configured.
+        plugin: String,
+        /// What is missing, and what to do.
+        reason: String,
+    },
+    /// The lock names a release whose files were never fetched to this machine.
+    #[error(
+        "plugin {plugin} is locked at release {release}, whose files are not on this machine; `toolgate lock check` fetches them"
+    )]
+    NotHere {
+        /// The plugin as configured.
+        plugin: String,
+        /// The release in the lock.
+        release: Digest,
+    },
     /// Its digest is denied.
     #[error(
         "plugin {plugin} is denied: {digest} ({reason}, {at}); install another release, or lift it with `toolgate plugin deny --lift {digest}`"
@@ -101,14 +119,14 @@ pub enum Refusal {
     },
     /// An installed plugin is not the one that was accepted.
     #[error(
-        "plugin {plugin} is refused: its {what} is {found}, and {accepted} was accepted when it was installed"
+        "plugin {plugin} is refused: its {what} is {found}, and {accepted} was accepted when it was installed or locked"
     )]
     NotAsAccepted {
         /// The plugin.
         plugin: String,
         /// `component` or `release`.
         what: &'static str,
-        /// The digest in `plugins.d`.
+        /// The digest in `plugins.d` or `toolgate.lock`.
         accepted: Digest,
         /// The digest of the bytes.
         found: Digest,
@@ -148,6 +166,8 @@ impl Refusal {
             Self::Mismatch { .. } => "mismatch",
             Self::Unloadable { .. } => "unloadable",
             Self::Unknown { .. } => "unknown",
+            Self::Unresolved { .. } => "unresolved",
+            Self::NotHere { .. } => "not-here",
             Self::Denied { .. } => "denied",
             Self::Revoked(revoked) if revoked.by_key => "key-revoked",
             Self::Revoked(_) => "revoked",
@@ -171,9 +191,12 @@ impl Refusal {
             | Self::NotAsAccepted { .. }
             | Self::DenialsUnreadable { .. } => true,
             Self::Unloadable { source } => source.kind.whose() != Whose::OperatorDenied,
-            Self::Unreadable { .. } | Self::Unknown { .. } | Self::Settings { .. } | Self::Entry { .. } => {
-                false
-            }
+            Self::Unreadable { .. }
+            | Self::Unknown { .. }
+            | Self::Unresolved { .. }
+            | Self::Settings { .. }
+            | Self::NotHere { .. }
+            | Self::Entry { .. } => false,
         }
     }
 }

@@ -1,13 +1,12 @@
 //! What the configuration wants: the bundle, then `plugins.load`, then what is installed.
 
 use serde_json::json;
-use toolgate_config::plugins_layer::Installed;
-use toolgate_config::{Bundle, Config, Load, Places, grants_digest};
+use toolgate_config::{Bundle, Config, Load, Pinned, PinnedBy, Places, grants_digest};
 use toolgate_plugins::{Admission, DecisionSet};
 use toolgate_signing::{Digest, Kind, VerifiedRelease};
 
 use super::{PluginFiles, Refusal};
-use crate::{bundle, ports};
+use crate::{bundle, lock, ports};
 
 /// One plugin that the configuration wants.
 #[derive(Debug, Clone)]
@@ -22,25 +21,26 @@ pub struct Wanted {
     pub version: Option<semver::VersionReq>,
     /// Digest of what the configuration grants it, as a lock has it.
     pub grants: Digest,
-    /// For an installed plugin: what was accepted.
-    pub installed: Option<Installed>,
+    /// The release that was accepted or locked, where one was.
+    pub pinned: Option<Pinned>,
     /// Where its settings stand.
     pub places: Places,
 }
 
 impl Wanted {
-    /// The index that it was installed from, with its place in the log there.
+    /// The index that it came from, with its place in the log there.
     pub fn from_index(&self) -> Option<(&str, u64)> {
-        self.installed.as_ref().and_then(Installed::from_index)
+        let (index, log) = self.pinned.as_ref()?.from.as_ref()?;
+        Some((index, *log))
     }
 
     /// Whether it was accepted as something that judges nothing.
     pub(super) fn is_no_policy(&self) -> bool {
-        self.installed.as_ref().is_some_and(|installed| installed.kind != Kind::Policy.as_str())
+        self.pinned.as_ref().is_some_and(|pinned| pinned.kind != Kind::Policy.as_str())
     }
 
-    /// Everything but loading: signature, name, version, denials, and that an installed plugin is the one
-    /// that was accepted. Nothing of the component is parsed.
+    /// Everything but loading: signature, name, version, denials, and that it is the release which was
+    /// accepted or locked. Nothing of the component is parsed.
     pub fn verify(&self, config: &Config) -> Result<VerifiedRelease, Refusal> {
         let release = self.files.verify(&config.plugins.trust)?;
         let stated = release.release();
@@ -51,10 +51,10 @@ impl Wanted {
             return Err(Refusal::Mismatch { plugin: self.files.plugin.clone(), found });
         }
         self.files.check_denied(config, &release, self.from_index())?;
-        if let Some(installed) = &self.installed {
+        if let Some(pinned) = &self.pinned {
             let pairs = [
-                ("release", installed.release, release.digest()),
-                ("component", installed.component, release.component()),
+                ("release", pinned.release, release.digest()),
+                ("component", pinned.component, release.component()),
             ];
             if let Some((what, accepted, found)) = pairs.into_iter().find(|(_, one, other)| one != other) {
                 return Err(Refusal::NotAsAccepted { plugin: stated.name.clone(), what, accepted, found });
@@ -90,15 +90,15 @@ pub(crate) fn each_wanted(config: &Config) -> Vec<WantedOrNot> {
                     &json!({}),
                     &json!({}),
                 ),
-                installed: None,
+                pinned: None,
                 places: Places::default(),
                 files,
             })
         }));
     }
     for entry in &config.plugins.load {
-        let name = (entry.dir.is_none() || entry.installed.is_some()).then_some(entry.plugin.as_str());
-        let wanted = entry_wants(entry).map_err(|refusal| Box::new((entry.plugin.clone(), refusal)));
+        let name = entry.name();
+        let wanted = entry_wants(config, entry).map_err(|refusal| Box::new((entry.plugin.clone(), refusal)));
         let place = all.iter_mut().find(|other| match other {
             Ok(other) => name.is_some() && other.name.as_deref() == name,
             Err(not_had) => name == Some(not_had.0.as_str()),
@@ -111,25 +111,37 @@ pub(crate) fn each_wanted(config: &Config) -> Vec<WantedOrNot> {
     all
 }
 
-fn entry_wants(entry: &Load) -> Result<Wanted, Refusal> {
-    let files = match &entry.dir {
-        Some(dir) => PluginFiles::read(dir)?,
-        None => {
-            bundle::find(&entry.plugin).ok_or_else(|| Refusal::Unknown { plugin: entry.plugin.clone() })?
-        }
-    };
+fn entry_wants(config: &Config, entry: &Load) -> Result<Wanted, Refusal> {
     let decisions = DecisionSet::parse(&entry.decisions)
         .map_err(|error| Refusal::Entry { plugin: entry.plugin.clone(), reason: error.to_string() })?;
     let settings = entry.settings_json.clone();
+    let files = files_of(config, entry)?;
     let schema = files.schema.clone();
     let admission = Admission { decisions, settings, schema, grants: ports::grants(&entry.granted) };
     Ok(Wanted {
         files,
         admission,
-        name: (entry.dir.is_none() || entry.installed.is_some()).then(|| entry.plugin.clone()),
+        name: entry.name().map(str::to_owned),
         version: entry.version.clone(),
         grants: entry.grants_digest(),
-        installed: entry.installed.clone(),
+        pinned: entry.pinned.clone(),
         places: entry.settings_places.clone(),
+    })
+}
+
+fn files_of(config: &Config, entry: &Load) -> Result<PluginFiles, Refusal> {
+    let Some(dir) = &entry.dir else {
+        return bundle::find(&entry.plugin).ok_or_else(|| lock::unresolved(config, &entry.plugin));
+    };
+    if let Some(pinned) = entry.pinned.as_ref().filter(|pinned| pinned.by == PinnedBy::Lock)
+        && !dir.exists()
+    {
+        return Err(Refusal::NotHere { plugin: entry.plugin.clone(), release: pinned.release });
+    }
+    let files = PluginFiles::read(dir)?;
+    // Messages name the plugin and not where its bytes lie.
+    Ok(match entry.name() {
+        Some(name) => PluginFiles { plugin: name.to_owned(), ..files },
+        None => files,
     })
 }

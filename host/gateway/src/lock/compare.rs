@@ -80,6 +80,11 @@ pub fn compare_all(lock: &Lock, found: &Lock, surfaces: &Surfaces) -> Vec<Mismat
     all
 }
 
+/// A name of the configuration of which the lock has no release that could be loaded.
+pub fn unreviewed(plugin: &str, reason: &str) -> Mismatch {
+    Mismatch::new("plugin", plugin, "the entry", NOTHING, reason)
+}
+
 /// A surface that a server shows now against the one that was reviewed.
 pub fn compare_surface(
     server: &LockedServer,
@@ -157,6 +162,7 @@ fn plugin_fields(plugin: &LockedPlugin) -> Fields {
         ("component", plugin.component.to_string()),
         ("grants", plugin.grants.to_string()),
         ("imports", plugin.imports.join(" ")),
+        ("index", plugin.index.clone().unwrap_or_else(|| NOTHING.to_owned())),
         ("kind", plugin.kind.clone()),
         ("release", plugin.release.to_string()),
         ("sequence", plugin.sequence.to_string()),

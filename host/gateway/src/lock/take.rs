@@ -28,7 +28,7 @@ pub fn plugins_of(config: &Config) -> Result<Vec<LockedPlugin>, LockError> {
     let mut plugins = Vec::new();
     for wanted in assemble::wanted(config)? {
         let release = wanted.verify(config)?;
-        plugins.push(locked(&release, wanted.grants));
+        plugins.push(locked(&release, wanted.grants, wanted.from_index()));
     }
     plugins.sort_by(|left, right| left.name.cmp(&right.name));
     Ok(plugins)
@@ -38,8 +38,9 @@ pub fn plugins_of(config: &Config) -> Result<Vec<LockedPlugin>, LockError> {
 pub fn server_of(config: &Config, server: &Server) -> Result<LockedServer, LockError> {
     let adapter = match &server.adapter {
         Some(used) => {
-            let release = assemble::adapter_wanted(config, used)?.verify(config)?;
-            server.adapter_grants_digest().map(|grants| locked(&release, grants))
+            let wanted = assemble::adapter_wanted(config, used)?;
+            let release = wanted.verify(config)?;
+            server.adapter_grants_digest().map(|grants| locked(&release, grants, wanted.from_index()))
         }
         None => None,
     };
@@ -86,7 +87,7 @@ pub(super) fn digest_of(surface: &LockedSurface) -> Digest {
     surface_digest(&parts)
 }
 
-fn locked(release: &VerifiedRelease, grants: Digest) -> LockedPlugin {
+fn locked(release: &VerifiedRelease, grants: Digest, from: Option<(&str, u64)>) -> LockedPlugin {
     let stated = release.release();
     LockedPlugin {
         name: stated.name.clone(),
@@ -98,6 +99,8 @@ fn locked(release: &VerifiedRelease, grants: Digest) -> LockedPlugin {
         signers: release.signers().iter().map(ToString::to_string).collect(),
         imports: stated.imports.clone(),
         grants,
+        index: from.map(|(index, _)| index.to_owned()),
+        log: from.map(|(_, log)| log),
     }
 }
 

@@ -50,6 +50,11 @@ pub(crate) async fn run(explicit: Option<&Path>, command: &Plugin) -> Result<(),
     }
 }
 
+/// Why an index gave nothing.
+pub(crate) fn index_failure(config: &Config, error: &toolgate_gateway::indexes::IndexError) -> Failure {
+    fetch::refused(config, error)
+}
+
 /// A verified release as a row of `plugin list`.
 fn described(release: &VerifiedRelease) -> Value {
     let stated = release.release();
