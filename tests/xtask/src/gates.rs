@@ -35,6 +35,20 @@ const GATES: &[Gate] = &[
         test: "gate_caller",
     },
     Gate {
+        name: "locked name",
+        file: "host/gateway/src/assemble/wanted.rs",
+        call: "pairs.into_iter().find(|(_, one, other)| one != other)",
+        without: "pairs.into_iter().find(|(_, one, other)| one != other && one == other)",
+        test: "gate_lock_index",
+    },
+    Gate {
+        name: "locked widening",
+        file: "host/cli/src/commands/lock.rs",
+        call: "        let _ = operator::prove(config, &format!(\"lock {what}, which may do more than before\"))?;\n",
+        without: "",
+        test: "gate_lock_widening",
+    },
+    Gate {
         name: "import",
         file: "host/plugins/src/inspect.rs",
         call: "    check_imports(&found, release)?;\n",
