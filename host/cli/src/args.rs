@@ -13,6 +13,7 @@ pub(crate) mod surface;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use toolgate_config::Lane;
 
 pub(crate) use key::{Key, KeyNew, KeyShow, KeySign};
 pub(crate) use life::{
@@ -24,6 +25,21 @@ pub(crate) use mcp::{Mcp, McpAdd, McpCall, McpDecide, McpExplain, McpList, McpNa
 pub(crate) use plugin::Plugin;
 use registry::Registry;
 pub(crate) use sign::PluginSign;
+
+/// As whom an agent acts.
+#[derive(Debug, Args)]
+pub(crate) struct Who {
+    /// As whom.
+    #[arg(long, value_name = "PERSONA", default_value = "default")]
+    pub(crate) persona: String,
+    /// In which kind of run: `main`, `background_job` or `automation`.
+    #[arg(long, value_name = "LANE", default_value = "main", value_parser = lane)]
+    pub(crate) lane: Lane,
+}
+
+fn lane(text: &str) -> Result<Lane, String> {
+    Lane::parse(text).ok_or_else(|| "a lane is main, background_job or automation".to_owned())
+}
 
 /// A gateway between AI agents and MCP servers, with signed WebAssembly policies in between.
 #[derive(Debug, Parser)]
@@ -145,6 +161,9 @@ pub(crate) struct Serve {
     /// Show this server alone, under its own names, as if there were no gateway.
     #[arg(long, value_name = "NAME")]
     pub(crate) server: Option<String>,
+    /// What kind of run it is, over stdio: `main`, `background_job` or `automation`.
+    #[arg(long, value_name = "LANE", default_value = "main", value_parser = lane)]
+    pub(crate) lane: Lane,
 }
 
 #[derive(Debug, Subcommand)]
@@ -237,6 +256,9 @@ pub(crate) struct TokenIssue {
     /// The persona whose token it is.
     #[arg(long, value_name = "PERSONA", default_value = "default")]
     pub(crate) persona: String,
+    /// What kind of run holds it: `main`, `background_job` or `automation`.
+    #[arg(long, value_name = "LANE", default_value = "main", value_parser = lane)]
+    pub(crate) lane: Lane,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

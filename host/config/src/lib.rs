@@ -32,6 +32,7 @@ mod read;
 mod schema;
 pub mod secrets;
 mod server;
+mod skill;
 #[cfg(test)]
 mod testing;
 pub mod trust;
@@ -53,3 +54,4 @@ pub use places::Places;
 pub use server::{
     AdapterUse, Instance, Origin, Protocol, Restarts, Server, ToolFilter, Transport, Trust, looks_like_secret,
 };
+pub use skill::{Lane, Runtime, Skill};

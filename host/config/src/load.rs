@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::discover::{Found, parent, refuse_writable};
+use crate::discover::{Found, FoundBy, parent, refuse_writable};
 use crate::error::{ConfigError, Level, Notice, Place, Problem, nearest, quoted};
 use crate::expand::{VariableUse, Variables, expand_tree, warnings};
 use crate::managed::{self, Loaded, ManagedServer, invalid};
@@ -16,7 +16,7 @@ use crate::node;
 use crate::plugins_layer::PluginsLayer;
 use crate::read::{Binding, Reader, Top, read_top};
 use crate::secrets;
-use crate::server::Server;
+use crate::server::{Origin, Server};
 
 #[cfg(test)]
 mod tests;
@@ -78,7 +78,13 @@ fn load_layers(
     if plugins.managed {
         PluginsLayer::of(&data_dir).add_to(&mut plugins, &mut notices, &variables)?;
     }
-    let merged = merge(top.servers, top.personas, &top.bindings, layer.servers, &mut notices);
+    let mut servers = top.servers;
+    let own: Vec<String> = servers.keys().cloned().collect();
+    servers.extend(top.skills.servers.into_iter().map(|server| (server.name.clone(), server)));
+    let mut merged = merge(servers, &own, top.personas, &top.bindings, layer.servers, &mut notices);
+    for persona in merged.personas.values_mut() {
+        persona.bind_lanes(&top.skills.skills);
+    }
     Ok(Config {
         path: found.path.clone(),
         data_dir,
@@ -86,6 +92,7 @@ fn load_layers(
         managed: is_managed,
         servers: merged.servers,
         personas: merged.personas,
+        skills: top.skills.skills,
         plugins,
         operator_plugins,
         serve: top.serve,
@@ -120,11 +127,27 @@ fn read_operator(
     let mut reader = Reader::new(path, &parent(path), found.home.clone(), variables);
     let top = read_top(&mut reader, tree);
     problems.append(&mut reader.problems);
+    let is_strangers = found.found_by == FoundBy::WorkingDirectory;
+    if is_strangers && !top.skills.servers.is_empty() {
+        problems.push(skills_of_a_stranger(path));
+    }
     if problems.is_empty() {
-        return Ok((top, reader.notices));
+        let notices = std::mem::take(&mut reader.notices);
+        uses.append(&mut reader.uses);
+        return Ok((top, notices));
     }
     problems.sort_by_key(|problem| (problem.place.line, problem.place.column));
     Err(ConfigError::Invalid(problems))
+}
+
+/// Trust in `./toolgate.yaml` is its digest; the files of a skill are not in it and name commands too.
+fn skills_of_a_stranger(path: &Path) -> Problem {
+    Problem {
+        place: Place { file: path.to_owned(), line: 0, column: 0, key: "skills".to_owned() },
+        what: "`config trust` covers this file and .env, and not the files in a skill's `directory`"
+            .to_owned(),
+        fix: "write these servers under `servers` here, and name them in the skill's `servers`".to_owned(),
+    }
 }
 
 /// `on_missing_env: error`.
@@ -151,6 +174,7 @@ struct Merged {
 
 fn merge(
     mut servers: BTreeMap<String, Server>,
+    own: &[String],
     personas: Option<BTreeMap<String, Persona>>,
     bindings: &[Binding],
     layer: Vec<(Server, Vec<String>)>,
@@ -198,8 +222,10 @@ fn merge(
         }
     }
     if !says_personas && let Some(persona) = personas.get_mut(DEFAULT_PERSONA) {
-        persona.servers =
-            servers.values().filter(|server| server.accepted).map(|server| server.name.clone()).collect();
+        // Not those that only skills brought: nobody enabled a skill.
+        let managed = servers.values().filter(|server| server.origin != Origin::Operator);
+        let managed = managed.filter(|server| server.accepted).map(|server| server.name.clone());
+        persona.servers = own.iter().cloned().chain(managed).collect();
     }
     report_unknown(bindings, &servers, notices);
     for persona in personas.values_mut() {
@@ -228,8 +254,8 @@ fn case_twin(servers: &BTreeMap<String, Server>, name: &str) -> Option<String> {
 
 fn managed_place(server: &Server) -> Option<Place> {
     let file: PathBuf = match &server.origin {
-        crate::server::Origin::Managed(path) => Path::to_owned(path),
-        crate::server::Origin::Operator => return None,
+        Origin::Managed(path) => Path::to_owned(path),
+        Origin::Operator => return None,
     };
     Some(Place { file, line: 0, column: 0, key: String::new() })
 }

@@ -23,6 +23,13 @@ pub fn masked(config: &Config) -> Value {
         config.servers.iter().map(|(name, server)| (name.clone(), masked_server(server))).collect();
     let personas: Map<String, Value> =
         config.personas.iter().map(|(name, persona)| (name.clone(), persona_value(persona))).collect();
+    let skills: Map<String, Value> = config
+        .skills
+        .iter()
+        .map(|(name, skill)| {
+            (name.clone(), json!({ "runtime": skill.runtime.as_str(), "servers": skill.servers }))
+        })
+        .collect();
     json!({
         "file": config.path,
         "data_dir": config.data_dir,
@@ -43,6 +50,7 @@ pub fn masked(config: &Config) -> Value {
         },
         "servers": servers,
         "personas": personas,
+        "skills": skills,
         "approvals": { "timeout": show(config.approvals.timeout), "hold": show(config.approvals.hold) },
         "pins": { "first_use": match config.pins.first_use { FirstUse::Pin => "pin", FirstUse::Review => "review" } },
         "plugins": plugins_value(config),
@@ -230,6 +238,7 @@ fn persona_value(persona: &Persona) -> Value {
     };
     json!({
         "servers": persona.servers,
+        "skills": persona.skills,
         "capabilities": persona.capabilities.as_ref().map(|labels| json!({
             "allow": texts(&labels.allow),
             "require_approval": texts(&labels.require_approval),

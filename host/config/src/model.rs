@@ -21,6 +21,7 @@ use crate::index::{Index, Updates};
 use crate::places::Places;
 use crate::plugins_layer::PluginsLayer;
 use crate::server::Server;
+use crate::skill::{Lane, Skill};
 
 /// The persona that always exists and is meant wherever none is named.
 pub const DEFAULT_PERSONA: &str = "default";
@@ -40,6 +41,8 @@ pub struct Config {
     pub servers: BTreeMap<String, Server>,
     /// Every persona by name; [`DEFAULT_PERSONA`] is always among them.
     pub personas: BTreeMap<String, Persona>,
+    /// Every skill by name.
+    pub skills: BTreeMap<String, Skill>,
     /// Which plugins are loaded, who may sign them and what they may do.
     pub plugins: Plugins,
     /// The `plugins` block of the operator's file alone, to which the layer is added again when it changes.
@@ -68,6 +71,7 @@ impl Config {
             managed: true,
             servers: BTreeMap::new(),
             personas: BTreeMap::from([(DEFAULT_PERSONA.to_owned(), Persona::named(DEFAULT_PERSONA))]),
+            skills: BTreeMap::new(),
             plugins: Plugins::default(),
             operator_plugins: Plugins::default(),
             serve: Serve::default(),
@@ -108,9 +112,9 @@ impl Config {
         read(&Variables { process: &process, secrets, dotenv: BTreeMap::new() })
     }
 
-    /// Whether this persona exists and is bound to that server, whatever its capabilities say.
+    /// Whether this persona exists and is bound to that server in any lane, whatever its capabilities say.
     pub fn is_bound(&self, persona: &str, server: &str) -> bool {
-        self.personas.get(persona).is_some_and(|found| found.servers.iter().any(|bound| bound == server))
+        self.personas.get(persona).is_some_and(|found| found.lane_of(server).is_some())
     }
 }
 
@@ -119,8 +123,13 @@ impl Config {
 pub struct Persona {
     /// The key in `personas`.
     pub name: String,
-    /// The servers it is bound to: sorted, without doubles, each of them in [`Config::servers`].
+    /// The servers it is bound to in every lane: sorted, without doubles, each of them in
+    /// [`Config::servers`].
     pub servers: Vec<String>,
+    /// The skills it has enabled.
+    pub skills: Vec<String>,
+    /// [`Self::servers`] and those of its skills, by lane, in the order of [`Lane::ALL`].
+    lanes: [Vec<String>; 3],
     /// Its labels. `None`: no `capabilities` block, so the policy `toolgate/capabilities` abstains.
     pub capabilities: Option<Capabilities>,
     /// Where its asks may be answered.
@@ -133,9 +142,41 @@ impl Persona {
         Self {
             name: name.into(),
             servers: Vec::new(),
+            skills: Vec::new(),
+            lanes: Default::default(),
             capabilities: None,
             approvals: PersonaApprovals::default(),
         }
+    }
+}
+
+impl Persona {
+    /// The servers that exist for it in a lane: sorted, without doubles (row SCP-012).
+    pub fn servers_in(&self, lane: Lane) -> &[String] {
+        let [main, background_job, automation] = &self.lanes;
+        match lane {
+            Lane::Main => main,
+            Lane::BackgroundJob => background_job,
+            Lane::Automation => automation,
+        }
+    }
+
+    /// A lane in which this server exists for it; the first of [`Lane::ALL`].
+    pub fn lane_of(&self, server: &str) -> Option<Lane> {
+        Lane::ALL.into_iter().find(|lane| self.servers_in(*lane).iter().any(|bound| bound == server))
+    }
+
+    /// Works out which servers exist in which lane.
+    pub(crate) fn bind_lanes(&mut self, skills: &BTreeMap<String, Skill>) {
+        let enabled: Vec<&Skill> = self.skills.iter().filter_map(|name| skills.get(name)).collect();
+        self.lanes = Lane::ALL.map(|lane| {
+            let admitted = enabled.iter().filter(|skill| skill.runtime.admits(lane));
+            let mut servers: Vec<String> =
+                self.servers.iter().chain(admitted.flat_map(|skill| &skill.servers)).cloned().collect();
+            servers.sort();
+            servers.dedup();
+            servers
+        });
     }
 }
 

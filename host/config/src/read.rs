@@ -13,13 +13,14 @@ mod persona;
 mod plugins;
 mod sections;
 mod server;
+mod skills;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::duration;
 use crate::error::{Level, Notice, Place, Problem, nearest, quoted};
-use crate::expand::Variables;
+use crate::expand::{VariableUse, Variables};
 use crate::node::{Node, Text, Value};
 use crate::places::Places;
 
@@ -39,6 +40,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) variables: &'a Variables<'a>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) notices: Vec<Notice>,
+    /// Variables that files beside this one named.
+    pub(crate) uses: Vec<VariableUse>,
 }
 
 /// A node and its path of keys.
@@ -56,6 +59,7 @@ impl<'a> Reader<'a> {
             variables,
             problems: Vec::new(),
             notices: Vec::new(),
+            uses: Vec::new(),
         }
     }
 

@@ -37,6 +37,11 @@ impl Config {
                 "description": "As whom agents act, by name. `default` always exists.",
                 "additionalProperties": persona(),
             }),
+            "skills" => json!({
+                "type": "object",
+                "description": "Servers that come with a skill, by its name; a persona enables it.",
+                "additionalProperties": skill(),
+            }),
             "approvals" => block(&keys::APPROVALS, "How long questions to a person live.", |key| match key {
                 "timeout" => duration("How long an ask can be answered. Default: 300s."),
                 _ => duration("How long a call waits for the answer. Default: 50s."),
@@ -162,9 +167,21 @@ fn server() -> Value {
     })
 }
 
+fn skill() -> Value {
+    block(&keys::SKILL, "One skill.", |key| match key {
+        "directory" => text("Its directory; every mcp/NAME.json in it is a server."),
+        "servers" => texts("Servers of `servers` that it needs."),
+        _ => choice(
+            &["any", "main", "background_job"],
+            "In which lanes its servers exist; in `automation` always. Default: any.",
+        ),
+    })
+}
+
 fn persona() -> Value {
     block(&keys::PERSONA, "One persona.", |key| match key {
         "servers" => texts("The servers it may see."),
+        "skills" => texts("The skills it has, with their servers."),
         "capabilities" => {
             block(&keys::CAPABILITIES, "Its labels; what matches none is denied.", |key| match key {
                 "allow" => texts("Allowed, such as mcp.call:github/get_issue."),

@@ -6,6 +6,7 @@
 //! ids are kept for the audit log as claims, bounded and without control characters.
 
 use serde_json::value::RawValue;
+use toolgate_gateway::Lane;
 use toolgate_wire::{ErrorObject, codes, edit};
 
 /// Longest id a client may claim, in bytes.
@@ -86,13 +87,13 @@ impl Claims {
     }
 
     /// Refuses a claim that the credential does not bear out.
-    pub(crate) fn agree(&self, persona: &str, lane: &str) -> Result<(), ErrorObject> {
+    pub(crate) fn agree(&self, persona: &str, lane: Lane) -> Result<(), ErrorObject> {
         let disagrees =
             |claim: &Option<String>, truth: &str| claim.as_deref().is_some_and(|claim| claim != truth);
         if disagrees(&self.persona, persona) {
             return Err(refused("persona", "is not the persona of this credential"));
         }
-        if disagrees(&self.lane, lane) {
+        if disagrees(&self.lane, lane.as_str()) {
             return Err(refused("lane", "is not the lane of this credential"));
         }
         Ok(())

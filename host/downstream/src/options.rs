@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
+use toolgate_gateway::Lane;
 use toolgate_wire::Limits;
 
 /// Who holds a bearer token. Persona and lane come from here and from nowhere else.
@@ -16,14 +17,14 @@ pub struct Credential {
     pub id: String,
     /// As whom the holder acts.
     pub persona: String,
-    /// `main`, `background_job` or `automation`.
-    pub lane: String,
+    /// What kind of run it is.
+    pub lane: Lane,
 }
 
 impl Credential {
     /// A credential in the `main` lane.
     pub fn new(id: impl Into<String>, persona: impl Into<String>) -> Self {
-        Self { id: id.into(), persona: persona.into(), lane: "main".to_owned() }
+        Self { id: id.into(), persona: persona.into(), lane: Lane::Main }
     }
 }
 
@@ -45,8 +46,8 @@ pub trait TokenCheck: Send + Sync + 'static {
 pub struct StdioOptions {
     /// As whom the agent acts: the process's own argument, so no claim of the client can change it.
     pub persona: String,
-    /// `main`, `background_job` or `automation`.
-    pub lane: String,
+    /// What kind of run it is: the process's own argument as well.
+    pub lane: Lane,
     /// Show only this server, as if there were no other.
     pub server_only: Option<String>,
     /// Show that server's own names, as if there were no gateway.
@@ -68,7 +69,7 @@ impl StdioOptions {
     pub fn new(persona: impl Into<String>) -> Self {
         Self {
             persona: persona.into(),
-            lane: "main".to_owned(),
+            lane: Lane::Main,
             server_only: None,
             plain_names: false,
             limits: Limits::default(),

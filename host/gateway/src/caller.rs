@@ -1,6 +1,7 @@
 //! Who asks. Everything that opens something comes from the credential; what the client claims of
 //! itself is kept for the audit log and opens nothing (design: "caller").
 
+use toolgate_config::Lane;
 use toolgate_wire::envelope::Era;
 
 /// The caller of one request, fixed by the credential it came with.
@@ -11,8 +12,8 @@ use toolgate_wire::envelope::Era;
 pub struct Caller {
     /// As whom the agent acts.
     pub persona: String,
-    /// `main`, `background_job` or `automation`.
-    pub lane: String,
+    /// What kind of run it is: which skills' servers exist for it.
+    pub lane: Lane,
     /// `stdio`, `cli` or `token:<id>`.
     pub credential: String,
     /// Opaque id of the session; for modern HTTP the credential with the claimed thread.
@@ -39,7 +40,7 @@ impl Caller {
     ) -> Self {
         Self {
             persona: persona.into(),
-            lane: "main".to_owned(),
+            lane: Lane::Main,
             credential: credential.into(),
             session: session.into(),
             run_id: None,

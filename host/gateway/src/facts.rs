@@ -129,7 +129,7 @@ fn common(
     };
     Facts {
         persona: caller.persona.clone(),
-        lane: caller.lane.clone(),
+        lane: caller.lane.as_str().to_owned(),
         session: caller.session.clone(),
         server: server.name.clone(),
         server_identity: gateway.identity_text(server),

@@ -75,6 +75,7 @@ pub use pin::{Accepted, Approved, Drift, DriftKind};
 pub use reply::{ErrorCode, ErrorDetails};
 pub use status::{ItemStatus, ServerState, ServerStatus};
 pub use surface::{Item, Surface};
+pub use toolgate_config::Lane;
 pub use toolgate_store::Deed;
 pub use toolgate_upstream::Progress;
 
@@ -214,7 +215,8 @@ impl Gateway {
     }
 
     fn binding(&self, caller: &Caller, server: &str) -> Binding {
-        let bound = self.config.personas.get(&caller.persona).map_or(&[][..], |persona| &persona.servers);
+        let persona = self.config.personas.get(&caller.persona);
+        let bound = persona.map_or(&[][..], |persona| persona.servers_in(caller.lane));
         Binding::of(bound, server, caller.server_only.as_deref()).with(self.watch.current())
     }
 

@@ -89,11 +89,13 @@ impl Gateway {
     /// nobody can reach.
     pub async fn shown_now(self: &Arc<Self>, server: &str) -> Result<Option<Shown>, String> {
         let Some(server) = self.servers.get(server).filter(|server| server.enabled) else { return Ok(None) };
-        let bound = |persona: &toolgate_config::Persona| persona.servers.contains(&server.name);
-        let Some(persona) = self.config.personas.values().find(|persona| bound(persona)) else {
-            return Ok(None);
-        };
-        let caller = Caller::new(&persona.name, "cli", toolgate_base::random_hex(16), Era::Modern);
+        let bound = self.config.personas.values().find_map(|persona| {
+            let lane = persona.lane_of(&server.name)?;
+            Some((persona, lane))
+        });
+        let Some((persona, lane)) = bound else { return Ok(None) };
+        let session = toolgate_base::random_hex(16);
+        let caller = Caller { lane, ..Caller::new(&persona.name, "cli", session, Era::Modern) };
         let live = self.live(&caller, server).await.map_err(|error| error.to_string())?;
         Ok(Some(Shown {
             era: era_word(live.connection.era()),

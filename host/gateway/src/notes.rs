@@ -66,7 +66,7 @@ fn actor(caller: &Caller) -> Actor {
         run_id: caller.run_id.clone(),
         thread_id: caller.thread_id.clone(),
         persona: Some(caller.persona.clone()),
-        lane: Some(caller.lane.clone()),
+        lane: Some(caller.lane.as_str().to_owned()),
         credential: Some(caller.credential.clone()),
         session: Some(caller.session.clone()),
     }

@@ -293,9 +293,9 @@ impl Store {
         self.state.forget_pins(identity)
     }
 
-    /// Issues a bearer token for a persona. It is stored as a digest only.
-    pub fn issue_token(&self, persona: &str) -> Result<IssuedToken, StoreError> {
-        self.state.issue_token(persona)
+    /// Issues a bearer token for a persona in a lane. It is stored as a digest only.
+    pub fn issue_token(&self, persona: &str, lane: &str) -> Result<IssuedToken, StoreError> {
+        self.state.issue_token(persona, lane)
     }
 
     /// Whose token this is; `None` where it is unknown or revoked.

@@ -32,7 +32,7 @@ pub(crate) fn serve(audit: &str, config: &Path, listen: SocketAddr) -> Outcome<(
         other => return Err(format!("{other} is neither {AUDIT} nor {NO_AUDIT}").into()),
     };
     let store = Arc::new(store);
-    let issued = store.issue_token(toolgate_config::DEFAULT_PERSONA)?;
+    let issued = store.issue_token(toolgate_config::DEFAULT_PERSONA, "main")?;
     toolgate_base::files::write_private(&config.data_dir.join("token"), issued.secret.expose().as_bytes())?;
     let host = PluginHost::new(HostOptions { cache_dir: Some(config.data_dir.join("aot")) })?;
     let plugins = assemble::assemble(&host, &config, &store)?;

@@ -24,6 +24,7 @@ mod locked;
 mod misbehaving;
 mod oci;
 mod operator;
+mod personas;
 mod pins;
 mod policies;
 mod registry;

@@ -70,6 +70,13 @@ const GATES: &[Gate] = &[
         test: "gate_binding",
     },
     Gate {
+        name: "lane",
+        file: "host/gateway/src/lib.rs",
+        call: "persona.servers_in(caller.lane)",
+        without: "persona.servers_in(Lane::Automation)",
+        test: "gate_lane",
+    },
+    Gate {
         name: "decide",
         file: "host/gateway/src/forward/judge.rs",
         call: "Ruling::Deny => return Err(self.denied(&verdict).await),",

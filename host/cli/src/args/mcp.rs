@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::surface;
+use super::{Who, surface};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Mcp {
@@ -86,9 +86,8 @@ pub(crate) struct McpList {
     /// How long to wait, in milliseconds.
     #[arg(long, value_name = "MS")]
     pub(crate) timeout: Option<u64>,
-    /// As whom.
-    #[arg(long, value_name = "PERSONA", default_value = "default")]
-    pub(crate) persona: String,
+    #[command(flatten)]
+    pub(crate) who: Who,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -98,9 +97,8 @@ pub(crate) struct McpList {
 pub(crate) struct McpName {
     /// Name of the server.
     pub(crate) name: String,
-    /// As whom.
-    #[arg(long, value_name = "PERSONA", default_value = "default")]
-    pub(crate) persona: String,
+    #[command(flatten)]
+    pub(crate) who: Who,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -110,9 +108,8 @@ pub(crate) struct McpName {
 pub(crate) struct McpStatus {
     /// Only this server.
     pub(crate) name: Option<String>,
-    /// As whom.
-    #[arg(long, value_name = "PERSONA", default_value = "default")]
-    pub(crate) persona: String,
+    #[command(flatten)]
+    pub(crate) who: Who,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -134,9 +131,8 @@ pub(crate) struct McpCall {
     /// Where a person has to approve the call, wait for the answer, at most approvals.hold.
     #[arg(long)]
     pub(crate) wait: bool,
-    /// As whom.
-    #[arg(long, value_name = "PERSONA", default_value = "default")]
-    pub(crate) persona: String,
+    #[command(flatten)]
+    pub(crate) who: Who,
 }
 
 #[derive(Debug, Args)]
@@ -146,9 +142,8 @@ pub(crate) struct McpExplain {
     /// The arguments as a JSON object; `-` reads them from standard input.
     #[arg(long, value_name = "JSON|-", default_value = "{}", allow_hyphen_values = true)]
     pub(crate) arguments: String,
-    /// As whom.
-    #[arg(long, value_name = "PERSONA", default_value = "default")]
-    pub(crate) persona: String,
+    #[command(flatten)]
+    pub(crate) who: Who,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -179,9 +174,8 @@ pub(crate) struct McpPin {
     /// Approve only the surface of this digest, as `mcp pin NAME` shows it.
     #[arg(long, value_name = "SHA256", requires = "accept")]
     pub(crate) surface: Option<String>,
-    /// As whom.
-    #[arg(long, value_name = "PERSONA", default_value = "default")]
-    pub(crate) persona: String,
+    #[command(flatten)]
+    pub(crate) who: Who,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -2,13 +2,14 @@
 
 use clap::Args;
 
+use super::Who;
+
 #[derive(Debug, Args)]
 pub(crate) struct McpListed {
     /// Only this server's.
     pub(crate) server: Option<String>,
-    /// As whom.
-    #[arg(long, value_name = "PERSONA", default_value = "default")]
-    pub(crate) persona: String,
+    #[command(flatten)]
+    pub(crate) who: Who,
     /// Print the definitions as JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -77,9 +78,8 @@ pub(crate) struct How {
 /// As whom, and whether to wait.
 #[derive(Debug, Args)]
 pub(crate) struct Asking {
-    /// As whom.
-    #[arg(long, value_name = "PERSONA", default_value = "default")]
-    pub(crate) persona: String,
+    #[command(flatten)]
+    pub(crate) who: Who,
     /// If a person has to approve it, wait for the answer (`approvals.hold`).
     #[arg(long)]
     pub(crate) wait: bool,

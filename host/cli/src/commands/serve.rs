@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
+use toolgate_config::Lane;
 use toolgate_downstream::{Credential, HttpOptions, StdioOptions, TokenCheck, TokenCheckError};
 use toolgate_gateway::Gateway;
 use toolgate_store::Store;
@@ -40,6 +41,7 @@ pub(crate) async fn run(explicit: Option<&Path>, args: Serve) -> Result<(), Fail
         let options = StdioOptions {
             plain_names: args.server.is_some(),
             server_only: args.server,
+            lane: args.lane,
             shutdown: stop.clone(),
             ..StdioOptions::new(args.persona)
         };
@@ -109,7 +111,9 @@ fn first_token(data_dir: &Path, store: &Store) -> Result<(), Failure> {
     if !store.tokens().map_err(context::store_failure)?.is_empty() {
         return Ok(());
     }
-    let issued = store.issue_token(toolgate_config::DEFAULT_PERSONA).map_err(context::store_failure)?;
+    let issued = store
+        .issue_token(toolgate_config::DEFAULT_PERSONA, Lane::Main.as_str())
+        .map_err(context::store_failure)?;
     let path = data_dir.join(TOKEN_FILE);
     toolgate_base::files::write_private(&path, issued.secret.expose().as_bytes())
         .map_err(|error| Failure::failed(format!("{} cannot be written: {error}", path.display())))?;
@@ -126,6 +130,12 @@ struct StoredTokens {
 impl TokenCheck for StoredTokens {
     async fn check(&self, token: &str) -> Result<Option<Credential>, TokenCheckError> {
         let owner = self.store.persona_of(token).map_err(|error| TokenCheckError(error.to_string()))?;
-        Ok(owner.map(|owner| Credential::new(format!("token:{}", owner.id), owner.persona)))
+        let Some(owner) = owner else { return Ok(None) };
+        let Some(lane) = Lane::parse(&owner.lane) else {
+            let what =
+                format!("token {} has the lane '{}', which this version does not know", owner.id, owner.lane);
+            return Err(TokenCheckError(what));
+        };
+        Ok(Some(Credential { lane, ..Credential::new(format!("token:{}", owner.id), owner.persona) }))
     }
 }

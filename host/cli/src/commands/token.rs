@@ -24,14 +24,14 @@ pub(crate) async fn run(explicit: Option<&Path>, command: &Token) -> Result<(), 
 /// Makes a token and prints it once; the store keeps only its digest.
 async fn issue(config: &Config, store: &Store, args: &TokenIssue) -> Result<(), Failure> {
     context::operator(config, &args.persona)?;
-    let what = format!("This issues a token that acts as persona '{}'.", args.persona);
+    let what = format!("This issues a token that acts as persona '{}' in lane {}.", args.persona, args.lane);
     let proven = operator::prove(config, &what)?;
-    let issued = store.issue_token(&args.persona).map_err(context::store_failure)?;
-    let row = proven.on(AuditRow::token_issued(&issued.id, &args.persona));
+    let issued = store.issue_token(&args.persona, args.lane.as_str()).map_err(context::store_failure)?;
+    let row = proven.on(AuditRow::token_issued(&issued.id, &args.persona, args.lane.as_str()));
     store.append(row).await.map_err(context::store_failure)?;
     if args.json {
         return output::json(&json!({
-            "id": issued.id, "persona": args.persona, "token": issued.secret.expose(),
+            "id": issued.id, "persona": args.persona, "lane": args.lane.as_str(), "token": issued.secret.expose(),
         }));
     }
     // Standard output is the token alone, so that a script can take it.
@@ -52,10 +52,10 @@ fn list(store: &Store, as_json: bool) -> Result<(), Failure> {
         .iter()
         .map(|token| {
             let state = if token.revoked_at_ms.is_some() { "revoked" } else { "valid" };
-            vec![token.id.clone(), token.persona.clone(), state.to_owned()]
+            vec![token.id.clone(), token.persona.clone(), token.lane.clone(), state.to_owned()]
         })
         .collect();
-    output::table(&["TOKEN", "PERSONA", "STATE"], &rows)
+    output::table(&["TOKEN", "PERSONA", "LANE", "STATE"], &rows)
 }
 
 async fn revoke(store: &Store, id: &str) -> Result<(), Failure> {

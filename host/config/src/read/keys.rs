@@ -25,13 +25,14 @@ pub(crate) const TOP: Keys = Keys {
         "serve",
         "servers",
         "personas",
+        "skills",
         "approvals",
         "pins",
         "plugins",
         "audit",
     ],
     aliases: &[],
-    later: &["permissions", "registries", "agents", "presets", "skills"],
+    later: &["permissions", "registries", "agents", "presets"],
 };
 
 /// Keys that only a file of the managed layer has; elsewhere they are refused with the reason.
@@ -110,8 +111,12 @@ pub(crate) const TRUST: Keys = Keys {
 };
 pub(crate) const ADAPTER: Keys = keys(&["plugin", "settings", "grants"]);
 
-pub(crate) const PERSONA: Keys =
-    Keys { known: &["servers", "capabilities", "approvals"], aliases: &[], later: &["skills"] };
+pub(crate) const PERSONA: Keys = keys(&["servers", "skills", "capabilities", "approvals"]);
+pub(crate) const SKILL: Keys = Keys {
+    known: &["directory", "runtime", "servers"],
+    aliases: &[("ankole-runtime", "runtime")],
+    later: &[],
+};
 pub(crate) const CAPABILITIES: Keys = Keys {
     known: &["allow", "require_approval"],
     aliases: &[("requireApproval", "require_approval")],

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use toolgate_labels::Pattern;
 
+use crate::error::Place;
 use crate::model::{Capabilities, Persona, PersonaApprovals};
 
 use super::sections::Binding;
@@ -12,23 +13,29 @@ use super::{Item, Reader, keys};
 /// Longest persona name, in bytes.
 const LONGEST_NAME: usize = 64;
 
-/// Reads every persona, and where each names a server.
+/// Where a persona names a skill.
+pub(crate) struct Enabled {
+    pub(crate) skill: String,
+    pub(crate) place: Place,
+}
+
+/// Reads every persona, and where each names a server or a skill.
 pub(crate) fn read_personas(
     reader: &mut Reader<'_>,
     item: Item,
-) -> (BTreeMap<String, Persona>, Vec<Binding>) {
+) -> (BTreeMap<String, Persona>, Vec<Binding>, Vec<Enabled>) {
     let mut personas = BTreeMap::new();
-    let mut bindings = Vec::new();
+    let (mut bindings, mut enabled) = (Vec::new(), Vec::new());
     for (name, body) in reader.entries(item) {
         if !is_persona_name(name.name()) {
             let fix = "use 1 to 64 letters, digits, `.`, `_` or `-`, and begin with a letter or digit";
             reader.wrong(&name, "no name for a persona", fix);
             continue;
         }
-        let persona = read_persona(reader, name.name(), body, &mut bindings);
+        let persona = read_persona(reader, name.name(), body, &mut bindings, &mut enabled);
         personas.insert(persona.name.clone(), persona);
     }
-    (personas, bindings)
+    (personas, bindings, enabled)
 }
 
 /// Whether a persona may have this name: it stands in URLs, labels and audit rows.
@@ -40,7 +47,13 @@ pub(crate) fn is_persona_name(name: &str) -> bool {
         && !name.is_empty()
 }
 
-fn read_persona(reader: &mut Reader<'_>, name: &str, body: Item, bindings: &mut Vec<Binding>) -> Persona {
+fn read_persona(
+    reader: &mut Reader<'_>,
+    name: &str,
+    body: Item,
+    bindings: &mut Vec<Binding>,
+    enabled: &mut Vec<Enabled>,
+) -> Persona {
     let mut persona = Persona::named(name);
     let Some(mut fields) = reader.fields(body, &keys::PERSONA) else { return persona };
     if let Some(item) = fields.take("servers") {
@@ -53,6 +66,18 @@ fn read_persona(reader: &mut Reader<'_>, name: &str, body: Item, bindings: &mut 
             }
             bindings.push(Binding { persona: name.to_owned(), server: server.value.clone(), place });
             persona.servers.push(server.value);
+        }
+    }
+    if let Some(item) = fields.take("skills") {
+        for entry in reader.list(item) {
+            let Some(skill) = reader.filled(&entry) else { continue };
+            let place = reader.place(entry.node.line, entry.node.column, &entry.key);
+            if persona.skills.contains(&skill.value) {
+                reader.wrong(&entry, "this skill is in the list twice", "keep one of the two");
+                continue;
+            }
+            enabled.push(Enabled { skill: skill.value.clone(), place });
+            persona.skills.push(skill.value);
         }
     }
     if let Some(item) = fields.take("capabilities") {

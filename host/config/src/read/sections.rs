@@ -6,11 +6,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::commandline::resolve;
-use crate::error::Place;
+use crate::error::{Place, Problem, quoted};
 use crate::model::{Approvals, Audit, Durability, FirstUse, Persona, Pins, Plugins, Serve};
 use crate::node::{Node, Value};
 use crate::server::Server;
 
+use super::persona::Enabled;
+use super::skills::Skills;
 use super::{Item, Layer, Reader, keys, read_server};
 
 /// What the operator's file says, before the layers are put together.
@@ -26,6 +28,7 @@ pub(crate) struct Top {
     pub(crate) personas: Option<BTreeMap<String, Persona>>,
     /// Which persona names which server, and where; checked once every layer is known.
     pub(crate) bindings: Vec<Binding>,
+    pub(crate) skills: Skills,
     pub(crate) approvals: Approvals,
     pub(crate) pins: Pins,
     pub(crate) plugins: Plugins,
@@ -42,6 +45,7 @@ pub(crate) struct Binding {
 /// Reads the operator's file. Mistakes are in the reader.
 pub(crate) fn read_top(reader: &mut Reader<'_>, node: Node) -> Top {
     let mut top = Top::default();
+    let mut enabled = Vec::new();
     let Some(mut fields) = reader.fields(Item { node, key: String::new() }, &keys::TOP) else {
         return top;
     };
@@ -62,10 +66,15 @@ pub(crate) fn read_top(reader: &mut Reader<'_>, node: Node) -> Top {
         top.servers = read_servers(reader, item);
     }
     if let Some(item) = fields.take("personas") {
-        let (personas, bindings) = super::persona::read_personas(reader, item);
+        let (personas, bindings, named) = super::persona::read_personas(reader, item);
         top.personas = Some(personas);
         top.bindings = bindings;
+        enabled = named;
     }
+    if let Some(item) = fields.take("skills") {
+        top.skills = super::skills::read_skills(reader, item, &top.servers);
+    }
+    refuse_unknown_skills(reader, &enabled, &top);
     if let Some(item) = fields.take("approvals") {
         top.approvals = read_approvals(reader, item);
     }
@@ -79,6 +88,16 @@ pub(crate) fn read_top(reader: &mut Reader<'_>, node: Node) -> Top {
         top.audit = read_audit(reader, item);
     }
     top
+}
+
+/// A skill that is not there is a spelling mistake: with it, servers would be missing in silence.
+fn refuse_unknown_skills(reader: &mut Reader<'_>, enabled: &[Enabled], top: &Top) {
+    let known: Vec<&str> = top.skills.skills.keys().map(String::as_str).collect();
+    for named in enabled.iter().filter(|named| !top.skills.skills.contains_key(&named.skill)) {
+        let what = format!("no skill {} stands under `skills`", quoted(&named.skill));
+        let fix = super::did_you_mean(&named.skill, &known);
+        reader.problems.push(Problem { place: named.place.clone(), what, fix });
+    }
 }
 
 /// `on` and `off`, which are text in YAML 1.2, and the booleans people write for them.

@@ -21,6 +21,7 @@ fn places() -> Vec<(&'static str, &'static Keys)> {
         ("/properties/personas/additionalProperties", &keys::PERSONA),
         ("/properties/personas/additionalProperties/properties/capabilities", &keys::CAPABILITIES),
         ("/properties/personas/additionalProperties/properties/approvals", &keys::PERSONA_APPROVALS),
+        ("/properties/skills/additionalProperties", &keys::SKILL),
         ("/properties/approvals", &keys::APPROVALS),
         ("/properties/pins", &keys::PINS),
         ("/properties/plugins", &keys::PLUGINS),

@@ -1,3 +1,5 @@
+use toolgate_gateway::Lane;
+
 use super::*;
 
 fn claims(params: &str) -> Result<Claims, ErrorObject> {
@@ -7,11 +9,13 @@ fn claims(params: &str) -> Result<Claims, ErrorObject> {
 #[test]
 fn a_claimed_persona_opens_nothing_and_a_wrong_one_is_refused() {
     let same = claims(r#"{"_meta":{"toolgate/persona":"coder","toolgate/run_id":"r1"}}"#).unwrap();
-    assert!(same.agree("coder", "main").is_ok());
+    assert!(same.agree("coder", Lane::Main).is_ok());
     assert_eq!(same.run_id.as_deref(), Some("r1"));
-    let error = same.agree("researcher", "main").unwrap_err();
+    let error = same.agree("researcher", Lane::Main).unwrap_err();
     assert!(!error.message.contains("researcher"), "the true persona is not told");
-    assert!(claims(r#"{"_meta":{"toolgate/lane":"automation"}}"#).unwrap().agree("coder", "main").is_err());
+    assert!(
+        claims(r#"{"_meta":{"toolgate/lane":"automation"}}"#).unwrap().agree("coder", Lane::Main).is_err()
+    );
 }
 
 #[test]

@@ -39,7 +39,7 @@ impl Admitted {
     pub(super) fn caller(&self, session: String, era: Era, claims: Claims) -> Caller {
         Caller {
             persona: self.credential.persona.clone(),
-            lane: self.credential.lane.clone(),
+            lane: self.credential.lane,
             credential: self.credential.id.clone(),
             session,
             run_id: claims.run_id,
@@ -112,7 +112,7 @@ pub(super) async fn admit(shared: &Shared, target: Target, parts: &Parts) -> Che
         return Err(answer::refuse(StatusCode::FORBIDDEN, text).into());
     }
     let claims = Claims::of_headers(&parts.headers)
-        .and_then(|claims| claims.agree(&credential.persona, &credential.lane).map(|()| claims))
+        .and_then(|claims| claims.agree(&credential.persona, credential.lane).map(|()| claims))
         .map_err(|error| answer::error(StatusCode::FORBIDDEN, None, error))
         .map_err(Box::new)?;
     let alone = shared.options.server_only.as_ref();

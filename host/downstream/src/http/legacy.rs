@@ -233,7 +233,7 @@ fn begin(session: &Session, id: &Id) -> Result<Ticket, ErrorObject> {
 /// Claims of the message, and where it is silent, of the headers; all agree with the credential.
 fn claims(admitted: &Admitted, params: Option<&RawValue>) -> Result<Claims, ErrorObject> {
     let claims = Claims::of_params(params)?;
-    claims.agree(&admitted.credential.persona, &admitted.credential.lane)?;
+    claims.agree(&admitted.credential.persona, admitted.credential.lane)?;
     Ok(claims.or(&admitted.claims))
 }
 

@@ -36,7 +36,7 @@ pub(super) async fn request(
         return answer::error(StatusCode::BAD_REQUEST, Some(&request.id), mismatch.to_error_object());
     }
     let claims = Claims::of_params(request.params.as_deref()).and_then(|claims| {
-        claims.agree(&admitted.credential.persona, &admitted.credential.lane)?;
+        claims.agree(&admitted.credential.persona, admitted.credential.lane)?;
         Ok(claims.or(&admitted.claims))
     });
     let claims = match claims {

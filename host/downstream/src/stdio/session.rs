@@ -211,14 +211,14 @@ impl Session {
             return Err(ErrorObject::new(codes::INVALID_PARAMS, text));
         }
         let claims = Claims::of_params(request.params.as_deref())?;
-        claims.agree(&self.options.persona, &self.options.lane)?;
+        claims.agree(&self.options.persona, self.options.lane)?;
         Ok(self.as_caller(era, claims))
     }
 
     fn as_caller(&self, era: Era, claims: Claims) -> Caller {
         Caller {
             persona: self.options.persona.clone(),
-            lane: self.options.lane.clone(),
+            lane: self.options.lane,
             credential: "stdio".to_owned(),
             session: self.id.clone(),
             run_id: claims.run_id,
@@ -255,7 +255,7 @@ impl Session {
     fn handshake(&self, params: Option<&RawValue>) -> Result<(&'static str, Caller), ErrorObject> {
         let version = legacy::negotiate(params)?;
         let claims = Claims::of_params(params)?;
-        claims.agree(&self.options.persona, &self.options.lane)?;
+        claims.agree(&self.options.persona, self.options.lane)?;
         if self.set_version(version).is_some() {
             self.running.cancel_all();
             self.asking.end();

@@ -281,8 +281,8 @@ impl AuditRow {
     }
 
     /// `token_issued`: the id and persona, never the token.
-    pub fn token_issued(token_id: &str, persona: &str) -> Self {
-        let mut row = Self::new(Event::TokenIssued).with("token", token_id);
+    pub fn token_issued(token_id: &str, persona: &str, lane: &str) -> Self {
+        let mut row = Self::new(Event::TokenIssued).with("token", token_id).with("lane", lane);
         row.persona_id = Some(persona.to_owned());
         row
     }

@@ -49,7 +49,7 @@ CREATE TABLE frozen (
 
 /// The format of `state.db`.
 pub(crate) const FORMAT: Format = Format {
-    number: 2,
+    number: 3,
     create: concat!(
         "
 CREATE TABLE asks (
@@ -96,7 +96,8 @@ CREATE TABLE tokens (
     digest TEXT NOT NULL UNIQUE,
     persona TEXT NOT NULL,
     created_at_ms INTEGER NOT NULL,
-    revoked_at_ms INTEGER
+    revoked_at_ms INTEGER,
+    lane TEXT NOT NULL DEFAULT 'main'
 ) STRICT;
 
 CREATE TABLE eras (
@@ -107,7 +108,7 @@ CREATE TABLE eras (
 ",
         tables_of_format_2!()
     ),
-    migrate: &[TO_2],
+    migrate: &[TO_2, TO_3],
 };
 
 /// Format 2: where an ask was answered, wider grants, standing decisions, what is frozen.
@@ -117,6 +118,11 @@ ALTER TABLE asks ADD COLUMN surface TEXT;
 ",
     tables_of_format_2!()
 );
+
+/// Format 3: the lane of a token.
+const TO_3: &str = "
+ALTER TABLE tokens ADD COLUMN lane TEXT NOT NULL DEFAULT 'main';
+";
 
 #[cfg(test)]
 mod tests;

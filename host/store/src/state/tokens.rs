@@ -35,6 +35,8 @@ pub struct TokenOwner {
     pub id: String,
     /// The persona it acts as.
     pub persona: String,
+    /// The lane it acts in, as it was given when the token was issued.
+    pub lane: String,
 }
 
 /// A token in a list.
@@ -44,6 +46,8 @@ pub struct TokenInfo {
     pub id: String,
     /// The persona it acts as.
     pub persona: String,
+    /// The lane it acts in.
+    pub lane: String,
     /// When it was issued, in milliseconds since the Unix epoch.
     pub created_at_ms: i64,
     /// When it was revoked; none while it opens something.
@@ -51,7 +55,7 @@ pub struct TokenInfo {
 }
 
 impl State {
-    pub(crate) fn issue_token(&self, persona: &str) -> Result<IssuedToken, StoreError> {
+    pub(crate) fn issue_token(&self, persona: &str, lane: &str) -> Result<IssuedToken, StoreError> {
         let secret = Secret::new(format!("{PREFIX}{}", random_hex(BYTES)));
         let id = format!("tok_{}", random_hex(6));
         let now = self.now_ms();
@@ -59,8 +63,8 @@ impl State {
         database
             .connection
             .execute(
-                "INSERT INTO tokens (id, digest, persona, created_at_ms) VALUES (?1, ?2, ?3, ?4)",
-                params![id, digest(secret.expose()), persona, now],
+                "INSERT INTO tokens (id, digest, persona, created_at_ms, lane) VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![id, digest(secret.expose()), persona, now, lane],
             )
             .map_err(database.error("issue a token"))?;
         Ok(IssuedToken { id, secret })
@@ -74,10 +78,14 @@ impl State {
         let database = self.database();
         database
             .connection
-            .prepare_cached("SELECT id, persona FROM tokens WHERE digest = ?1 AND revoked_at_ms IS NULL")
+            .prepare_cached(
+                "SELECT id, persona, lane FROM tokens WHERE digest = ?1 AND revoked_at_ms IS NULL",
+            )
             .and_then(|mut statement| {
                 statement
-                    .query_row([digest], |row| Ok(TokenOwner { id: row.get(0)?, persona: row.get(1)? }))
+                    .query_row([digest], |row| {
+                        Ok(TokenOwner { id: row.get(0)?, persona: row.get(1)?, lane: row.get(2)? })
+                    })
                     .optional()
             })
             .map_err(database.error("look a token up"))
@@ -87,7 +95,7 @@ impl State {
         let database = self.database();
         let read = || -> rusqlite::Result<Vec<TokenInfo>> {
             let mut statement = database.connection.prepare_cached(
-                "SELECT id, persona, created_at_ms, revoked_at_ms FROM tokens \
+                "SELECT id, persona, created_at_ms, revoked_at_ms, lane FROM tokens \
                  ORDER BY created_at_ms, id",
             )?;
             statement.query_map([], token_info)?.collect()
@@ -115,6 +123,7 @@ fn token_info(row: &Row<'_>) -> rusqlite::Result<TokenInfo> {
         persona: row.get(1)?,
         created_at_ms: row.get(2)?,
         revoked_at_ms: row.get(3)?,
+        lane: row.get(4)?,
     })
 }
 

@@ -20,7 +20,7 @@ use crate::output::{self, Format};
 /// Calls a tool and prints what came back.
 pub(crate) async fn call(explicit: Option<&Path>, args: McpCall) -> Result<(), Failure> {
     let arguments = arguments(args.json.as_deref().unwrap_or("{}"))?;
-    let (gateway, caller) = super::open(explicit, &args.persona)?;
+    let (gateway, caller) = super::open(explicit, &args.who)?;
     let target = super::target(&gateway, &args.tool);
     let params = format!(r#"{{"name":{},"arguments":{arguments}}}"#, json!(args.tool));
     let timeout = args.timeout.map(Duration::from_millis);
@@ -148,7 +148,7 @@ fn print_content(value: &Value) -> Result<(), Failure> {
 /// Says why a call would pass or not.
 pub(crate) async fn explain(explicit: Option<&Path>, args: McpExplain) -> Result<(), Failure> {
     let arguments = arguments(&args.arguments)?;
-    let (gateway, caller) = super::open(explicit, &args.persona)?;
+    let (gateway, caller) = super::open(explicit, &args.who)?;
     let target = super::target(&gateway, &args.tool);
     let explained = gateway.explain(&caller, &target, &arguments).await;
     gateway.shutdown().await;

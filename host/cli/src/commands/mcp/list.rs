@@ -57,7 +57,7 @@ pub(crate) async fn list(explicit: Option<&Path>, args: McpList) -> Result<(), F
 }
 
 async fn one_tool(explicit: Option<&Path>, args: &McpList, selector: &str) -> Result<(), Failure> {
-    let (gateway, caller) = super::open(explicit, &args.persona)?;
+    let (gateway, caller) = super::open(explicit, &args.who)?;
     crate::context::check_locked(&gateway, None).await?;
     let target = super::target(&gateway, selector);
     let wait = args.timeout.map_or(Duration::from_mins(1), Duration::from_millis);
@@ -77,7 +77,7 @@ async fn one_tool(explicit: Option<&Path>, args: &McpList, selector: &str) -> Re
         (text(&value, "name") == exposed).then_some(value)
     });
     let tool = found.ok_or_else(|| {
-        Failure::failed(format!("persona '{}' has no tool {selector}", args.persona))
+        Failure::failed(format!("persona '{}' has no tool {selector}", args.who.persona))
             .hint("see `toolgate mcp tools`")
     })?;
     let shown = if args.schema { at(&tool, "inputSchema") } else { &tool };
@@ -104,7 +104,7 @@ pub(crate) fn no_server(name: &str) -> Failure {
 
 /// Connects to every server and shows its state.
 pub(crate) async fn status(explicit: Option<&Path>, args: McpStatus) -> Result<(), Failure> {
-    let (gateway, caller) = super::open(explicit, &args.persona)?;
+    let (gateway, caller) = super::open(explicit, &args.who)?;
     crate::context::check_locked(&gateway, None).await?;
     let mut statuses = gateway.status(&caller, true).await;
     gateway.shutdown().await;
@@ -118,7 +118,7 @@ pub(crate) async fn status(explicit: Option<&Path>, args: McpStatus) -> Result<(
         return output::json(&json!({ "servers": statuses, "indexes": standings(gateway.config()) }));
     }
     if statuses.is_empty() {
-        return output::line(&format!("persona {} has no servers", args.persona));
+        return output::line(&format!("persona {} has no servers", args.who.persona));
     }
     statuses.iter().try_for_each(print_status)?;
     for standing in standings(gateway.config()).iter().filter(|standing| !standing.is_good()) {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use toolgate_gateway::{Caller, Gateway, Target};
 use toolgate_store::Standing;
 
-use crate::args::Mcp;
+use crate::args::{Mcp, Who};
 use crate::context;
 use crate::exit::Failure;
 
@@ -46,9 +46,9 @@ pub(crate) async fn run(explicit: Option<&Path>, command: Mcp) -> Result<(), Fai
 }
 
 /// A gateway in this process and the operator as a persona.
-fn open(explicit: Option<&Path>, persona: &str) -> Result<(Arc<Gateway>, Caller), Failure> {
+fn open(explicit: Option<&Path>, who: &Who) -> Result<(Arc<Gateway>, Caller), Failure> {
     let config = context::config(explicit)?;
-    let caller = context::operator(&config, persona)?;
+    let caller = Caller { lane: who.lane, ..context::operator(&config, &who.persona)? };
     Ok((context::gateway(config, "cli")?, caller))
 }
 

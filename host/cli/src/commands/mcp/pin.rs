@@ -16,7 +16,7 @@ pub(crate) async fn pin(explicit: Option<&Path>, args: McpPin) -> Result<(), Fai
     if args.accept {
         return accept(explicit, args).await;
     }
-    let (gateway, caller) = super::open(explicit, &args.persona)?;
+    let (gateway, caller) = super::open(explicit, &args.who)?;
     let statuses = gateway.status(&caller, true).await;
     gateway.shutdown().await;
     let status = statuses
@@ -77,7 +77,7 @@ async fn accept(explicit: Option<&Path>, args: McpPin) -> Result<(), Failure> {
         let store = context::store(&config, "cli")?;
         store.append(proven.on(row)).await.map_err(context::store_failure)?;
     }
-    let (gateway, caller) = super::open(explicit, &args.persona)?;
+    let (gateway, caller) = super::open(explicit, &args.who)?;
     let accepted = gateway.accept(&caller, &args.name, args.surface.as_deref()).await;
     gateway.shutdown().await;
     let accepted = accepted.map_err(Failure::integrity)?;
@@ -93,7 +93,7 @@ async fn accept(explicit: Option<&Path>, args: McpPin) -> Result<(), Failure> {
 
 /// Shows how the tools differ from the approved ones; exit code 5 where they do.
 pub(crate) async fn diff(explicit: Option<&Path>, args: McpName) -> Result<(), Failure> {
-    let (gateway, caller) = super::open(explicit, &args.persona)?;
+    let (gateway, caller) = super::open(explicit, &args.who)?;
     let drifts = gateway.diff(&caller, &args.name).await;
     gateway.shutdown().await;
     let drifts = drifts.map_err(Failure::failed)?;

@@ -40,7 +40,7 @@ async fn listed(
     header: &[&str],
     key: &str,
 ) -> Result<(), Failure> {
-    let (gateway, mut caller) = super::open(explicit, &args.persona)?;
+    let (gateway, mut caller) = super::open(explicit, &args.who)?;
     crate::context::check_locked(&gateway, args.server.as_deref()).await?;
     caller.server_only.clone_from(&args.server);
     if let Some(server) = &args.server
@@ -156,7 +156,7 @@ async fn ask(
     params: &Value,
     as_json: bool,
 ) -> Result<Box<RawValue>, Failure> {
-    let (gateway, caller) = super::open(explicit, &how.persona)?;
+    let (gateway, caller) = super::open(explicit, &how.who)?;
     let target = target(&gateway);
     let outcome = call::send(&gateway, &caller, deed, target, params.to_string(), None, how.wait).await?;
     match outcome {

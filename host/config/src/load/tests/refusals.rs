@@ -63,7 +63,6 @@ fn what_is_not_built_yet_is_refused_and_never_ignored() {
         ("auth", "servers: {a: {url: https://h/, auth: oauth}}\n"),
         ("elicitation", "servers: {a: {command: x, elicitation: prompt}}\n"),
         ("sampling", "servers: {a: {command: x, sampling: forward}}\n"),
-        ("skills", "personas: {a: {skills: [x]}}\n"),
         ("sinks", "audit: {sinks: []}\n"),
     ] {
         let told = refusal(text);

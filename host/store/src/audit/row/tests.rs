@@ -68,6 +68,6 @@ fn each_kind_of_row_has_the_members_the_vocabulary_gives_it() {
     has(asked, "approval.request", &["ask", "reason", "expires_at"]);
     has(AuditRow::plugin_refused("a/b", "digest"), "plugin_refused", &["plugin", "reason"]);
     has(AuditRow::plugin_trap("a/b", "epoch", Some(&call())), "plugin_trap", &["plugin", "fault", "server"]);
-    let token = has(AuditRow::token_issued("tok_1", "default"), "token_issued", &["token"]);
+    let token = has(AuditRow::token_issued("tok_1", "default", "main"), "token_issued", &["token"]);
     assert_eq!(token.persona_id.as_deref(), Some("default"));
 }

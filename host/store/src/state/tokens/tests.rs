@@ -6,8 +6,8 @@ use crate::{ErrorClass, STATE_DB};
 #[test]
 fn a_token_opens_its_persona_until_it_is_revoked() {
     let bench = Bench::new();
-    let one = bench.store().issue_token("default").unwrap();
-    let other = bench.store().issue_token("guest").unwrap();
+    let one = bench.store().issue_token("default", "main").unwrap();
+    let other = bench.store().issue_token("guest", "main").unwrap();
     assert_ne!(one.secret.expose(), other.secret.expose());
     let owner = bench.store().persona_of(one.secret.expose()).unwrap().unwrap();
     assert_eq!((owner.id.as_str(), owner.persona.as_str()), (one.id.as_str(), "default"));
@@ -25,7 +25,7 @@ fn a_token_opens_its_persona_until_it_is_revoked() {
 fn a_token_of_another_process_works_and_ends_at_once() {
     let bench = Bench::new();
     let cli = bench.another("cli");
-    let token = cli.issue_token("default").unwrap();
+    let token = cli.issue_token("default", "main").unwrap();
     assert!(bench.store().persona_of(token.secret.expose()).unwrap().is_some());
     cli.revoke_token(&token.id).unwrap();
     assert!(bench.store().persona_of(token.secret.expose()).unwrap().is_none());
@@ -34,7 +34,7 @@ fn a_token_of_another_process_works_and_ends_at_once() {
 #[test]
 fn what_is_no_token_opens_nothing() {
     let bench = Bench::new();
-    let token = bench.store().issue_token("default").unwrap();
+    let token = bench.store().issue_token("default", "main").unwrap();
     let secret = token.secret.expose();
     for wrong in
         ["", "tgt_", &secret[1..], &secret[..secret.len() - 1], &format!("{secret} "), &"x".repeat(10_000)]
@@ -47,7 +47,7 @@ fn what_is_no_token_opens_nothing() {
 #[test]
 fn the_secret_is_nowhere_in_the_files() {
     let mut bench = Bench::new();
-    let token = bench.store().issue_token("default").unwrap();
+    let token = bench.store().issue_token("default", "main").unwrap();
     assert!(!format!("{token:?}").contains(token.secret.expose()));
     bench.close();
     let needle = token.secret.expose().as_bytes();
