@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::Who;
+
 #[derive(Debug, Args)]
 pub(crate) struct McpRecord {
     /// Name of the server.
@@ -14,9 +16,8 @@ pub(crate) struct McpRecord {
     /// Call this tool as well, under the policies in force: TOOL or TOOL='{"a":1}'. May be repeated.
     #[arg(long = "call", value_name = "TOOL[=JSON]")]
     pub(crate) calls: Vec<String>,
-    /// As whom.
-    #[arg(long, value_name = "PERSONA", default_value = "default")]
-    pub(crate) persona: String,
+    #[command(flatten)]
+    pub(crate) who: Who,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

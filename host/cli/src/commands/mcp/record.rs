@@ -21,7 +21,7 @@ use crate::output;
 /// writes what plugins were asked, or would have been.
 pub(super) async fn record(explicit: Option<&Path>, args: McpRecord) -> Result<(), Failure> {
     let calls = args.calls.iter().map(|text| parse(text)).collect::<Result<Vec<_>, _>>()?;
-    let (gateway, mut caller) = super::open(explicit, &args.persona)?;
+    let (gateway, mut caller) = super::open(explicit, &args.who)?;
     if !gateway.config().servers.contains_key(&args.server) {
         let known: Vec<&str> = gateway.config().servers.keys().map(String::as_str).collect();
         let text = format!("there is no server '{}'; there are: {}", args.server, known.join(", "));
