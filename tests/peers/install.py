@@ -75,20 +75,26 @@ def install_python(installed: Installed) -> None:
 
 
 def install_node(installed: Installed) -> None:
-    """The npm servers by the lock file; lifecycle scripts of packages do not run."""
-    node, npm = find_node()
+    """The npm servers."""
     target = installed.root / "npm"
-    lock = HERE / "package-lock.json"
+    installed.node = install_packages(HERE, target, "server-everything, server-filesystem")
+    installed.modules = target / "node_modules"
+
+
+def install_packages(source: Path, target: Path, what: str) -> Path:
+    """What the lock file in `source` pins, into `target`; lifecycle scripts of packages do not run. Gives the
+    Node.js of the machine."""
+    node, npm = find_node()
+    lock = source / "package-lock.json"
     if not is_current(target, lock, node):
-        note("installing the npm parts (server-everything, server-filesystem)")
+        note(f"installing the npm parts ({what})")
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir(parents=True)
         for name in ("package.json", "package-lock.json", ".npmrc"):
-            shutil.copy(HERE / name, target / name)
+            shutil.copy(source / name, target / name)
         quietly([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], target)
         mark_current(target, lock, node)
-    installed.node = Path(node)
-    installed.modules = target / "node_modules"
+    return Path(node)
 
 
 def find_python() -> str:

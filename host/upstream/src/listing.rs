@@ -9,11 +9,13 @@ use std::collections::HashSet;
 
 use serde_json::value::RawValue;
 use toolgate_wire::door::{self, DoorError};
-use toolgate_wire::{Limits as DoorLimits, ListKind, Outcome, codes, edit};
+use toolgate_wire::envelope::Era;
+use toolgate_wire::{Limits as DoorLimits, ListKind, Outcome, codes, edit, headers};
 
 use crate::ask::Failure;
 use crate::connection::{Core, RequestOptions};
 use crate::error::{RequestError, quote};
+use crate::link::Link;
 
 /// What a server lists of one kind.
 #[derive(Debug)]
@@ -26,6 +28,8 @@ pub struct Listing {
     pub dropped: Vec<(String, String)>,
     /// What was odd about the listing itself.
     pub warnings: Vec<String>,
+    /// Whether `x-mcp-header` has to be right.
+    headers: bool,
 }
 
 /// One page as far as it can be used.
@@ -38,7 +42,7 @@ struct Page {
 
 /// Follows the pages and judges every definition.
 pub(crate) async fn list(core: &Core, kind: ListKind) -> Result<Listing, RequestError> {
-    let mut listing = Listing::new(kind);
+    let mut listing = Listing::new(kind, repeats_arguments(core));
     if !core.declares(&format!("/{}", kind.capability())) {
         return Ok(listing);
     }
@@ -70,6 +74,11 @@ pub(crate) async fn list(core: &Core, kind: ListKind) -> Result<Listing, Request
         core.hub.limits.max_pages
     ));
     Ok(listing)
+}
+
+/// Whether arguments are repeated in headers on this connection, so that a schema must say it rightly.
+fn repeats_arguments(core: &Core) -> bool {
+    core.hello.era == Era::Modern && matches!(core.link, Link::Http(_))
 }
 
 /// One request; a reply that fails the door is searched for definitions that do not.
@@ -144,15 +153,15 @@ fn salvage(kind: ListKind, raw: &[u8], limits: DoorLimits) -> Option<Page> {
 }
 
 impl Listing {
-    fn new(kind: ListKind) -> Self {
-        Self { kind, items: Vec::new(), dropped: Vec::new(), warnings: Vec::new() }
+    fn new(kind: ListKind, headers: bool) -> Self {
+        Self { kind, items: Vec::new(), dropped: Vec::new(), warnings: Vec::new(), headers }
     }
 
     /// Adds a definition that can be used. On a repeated page a known name is what is expected,
     /// and not worth a word.
     fn take(&mut self, item: String, names: &mut HashSet<String>, repeated: bool) {
         let shown = shown_name(self.kind, &item, self.items.len() + self.dropped.len());
-        match usable_name(self.kind, &item) {
+        match usable_name(self.kind, &item, self.headers) {
             Err(reason) => self.dropped.push((shown, reason)),
             Ok(name) if names.contains(&name) => {
                 if !repeated {
@@ -173,7 +182,7 @@ impl Listing {
 }
 
 /// The key of a definition, or why it cannot be offered.
-fn usable_name(kind: ListKind, item: &str) -> Result<String, String> {
+fn usable_name(kind: ListKind, item: &str, repeated: bool) -> Result<String, String> {
     if !item.starts_with('{') {
         return Err("it is no object".to_owned());
     }
@@ -182,12 +191,16 @@ fn usable_name(kind: ListKind, item: &str) -> Result<String, String> {
         return Err(format!("it has no {}", kind.key().trim_start_matches('/')));
     }
     if kind == ListKind::Tools {
-        check_schema(item)?;
+        let schema = check_schema(item)?;
+        if repeated {
+            // A call whose headers cannot be made rightly would be refused, or read differently on the way.
+            headers::annotations(schema).map_err(|error| error.to_string())?;
+        }
     }
     Ok(name)
 }
 
-fn check_schema(tool: &str) -> Result<(), String> {
+fn check_schema(tool: &str) -> Result<&str, String> {
     let schema = edit::get(tool, "/inputSchema").ok_or("it has no inputSchema")?;
     let is_object = edit::get(schema, "/type").and_then(edit::string).is_some_and(|kind| kind == "object");
     if !schema.starts_with('{') || !is_object {
@@ -195,7 +208,7 @@ fn check_schema(tool: &str) -> Result<(), String> {
             "its inputSchema is no schema of an object (`\"type\": \"object\"` is missing)".to_owned()
         );
     }
-    Ok(())
+    Ok(schema)
 }
 
 /// A name for a report: the definition's own, made visible, or its place in the list.

@@ -196,6 +196,35 @@ fn a_server_over_http_is_reached_in_either_era_and_either_form_of_reply() {
 }
 
 #[test]
+fn gate_tool_headers_a_tool_whose_header_annotations_break_the_rules_is_not_offered_over_modern_http() {
+    let tool = |name: &str, kind: &str, header: &str| {
+        json!({ "name": name, "inputSchema": {
+            "type": "object", "properties": { "a": { "type": kind, "x-mcp-header": header } },
+        } })
+    };
+    let listed = json!([
+        tool("received", "string", "Region"),
+        tool("empty", "string", ""),
+        tool("spaced", "string", "My Region"),
+        tool("number", "number", "Score"),
+    ]);
+    for (era, seen) in [("modern", 1), ("legacy", 4)] {
+        let sandbox = sandbox();
+        let tools = sandbox.write("tools.json", listed.to_string());
+        let (url, _guard) = upstream(&sandbox, &["--era", era, "--tools", &tools]);
+        sandbox.configure(&format!(
+            "servers:\n  fix: {{ url: {url:?} }}\npersonas:\n  default:\n    servers: [fix]\n{ALLOW}"
+        ));
+        let mut client = sandbox.serve_stdio(&[]);
+        client.initialize();
+        let tools = client.request("tools/list", &json!({}));
+        let names = tools["result"]["tools"].as_array().unwrap();
+        assert_eq!(names.len(), seen, "{tools}");
+        assert_eq!(names.iter().any(|tool| tool["name"] == "fix__number"), seen == 4, "{tools}");
+    }
+}
+
+#[test]
 fn ht_10_and_ht_27_a_forgotten_session_is_renewed_once_and_ended_at_the_end() {
     let sandbox = sandbox();
     let ledger = sandbox.path("ledger").display().to_string();

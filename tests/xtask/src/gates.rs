@@ -274,6 +274,13 @@ const GATES: &[Gate] = &[
         test: "gate_param_headers",
     },
     Gate {
+        name: "tool headers",
+        file: "host/upstream/src/listing.rs",
+        call: "            headers::annotations(schema).map_err(|error| error.to_string())?;\n",
+        without: "",
+        test: "gate_tool_headers",
+    },
+    Gate {
         name: "twins",
         file: "host/gateway/src/surface.rs",
         call: "        leave_out_twins(&mut items, &mut dropped);\n",

@@ -47,6 +47,7 @@ pub(crate) fn run(project: &Project) -> bool {
         Ok(if whole { Ended::Passed } else { Ended::Failed("see above".to_owned()) })
     });
     stage("quickstart, twice", &|| quickstart(project));
+    stage("official conformance suite", &|| conformance(project));
     stage("real clients and servers", &|| peers(project));
     table(&stages, in_ci)
 }
@@ -101,14 +102,29 @@ fn quickstart(project: &Project) -> Outcome<Ended> {
     Ok(Ended::Passed)
 }
 
+/// The suite brings its own Node.js; the one of the machine only installs it.
+fn conformance(project: &Project) -> Outcome<Ended> {
+    python(project, "tests/conformance/run.py", &[NODE, NPM, PYTHON])
+}
+
 fn peers(project: &Project) -> Outcome<Ended> {
-    for (program, why) in [("git", "git"), ("node", "Node 20"), ("npm", "npm"), ("python3", "Python 3.11")] {
+    python(project, "tests/peers/run.py", &[("git", "git"), NODE, NPM, PYTHON])
+}
+
+/// Programs of the machine, and what they are called in a message.
+const NODE: (&str, &str) = ("node", "Node 20");
+const NPM: (&str, &str) = ("npm", "npm");
+const PYTHON: (&str, &str) = ("python3", "Python 3.11");
+
+/// Runs a suite that is written in Python, if the machine has what it needs.
+fn python(project: &Project, suite: &str, needs: &[(&str, &str)]) -> Outcome<Ended> {
+    for (program, why) in needs {
         if Command::new(program).arg("--version").output().is_err() {
             return Ok(Ended::Skipped(format!("{why} is missing")));
         }
     }
     let mut run = Command::new("python3");
-    run.arg("tests/peers/run.py").arg("--toolgate").arg(binary(project)).current_dir(project.path("."));
+    run.arg(suite).arg("--toolgate").arg(binary(project)).current_dir(project.path("."));
     command(&mut run)
 }
 

@@ -3,7 +3,7 @@ use super::*;
 const GOOD: &str = r#"{"name":"good","inputSchema":{"type":"object"}}"#;
 
 fn take_all(tools: &[&str]) -> Listing {
-    let mut listing = Listing::new(ListKind::Tools);
+    let mut listing = Listing::new(ListKind::Tools, true);
     let mut names = HashSet::new();
     for tool in tools {
         listing.take((*tool).to_owned(), &mut names, false);
@@ -52,4 +52,16 @@ fn a_definition_that_fails_the_door_is_cut_out_of_its_page() {
 fn a_defect_outside_of_a_definition_is_not_cut_out() {
     let raw = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"tools":[{GOOD}],"tools":[]}}}}"#);
     assert!(salvage(ListKind::Tools, raw.as_bytes(), DoorLimits::default()).is_none());
+}
+
+#[test]
+fn a_tool_whose_arguments_cannot_be_repeated_in_headers_is_left_out_where_they_are() {
+    let bad = r#"{"name":"bad","inputSchema":{"type":"object","properties":{"a":{"type":"number","x-mcp-header":"A"}}}}"#;
+    let listing = take_all(&[GOOD, bad]);
+    assert_eq!(listing.items.len(), 1);
+    assert_eq!(listing.dropped[0].0, "bad");
+    assert!(listing.dropped[0].1.contains("x-mcp-header"), "{:?}", listing.dropped);
+    let mut elsewhere = Listing::new(ListKind::Tools, false);
+    elsewhere.take(bad.to_owned(), &mut HashSet::new(), false);
+    assert_eq!(elsewhere.items.len(), 1, "{:?}", elsewhere.dropped);
 }
