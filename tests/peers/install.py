@@ -65,7 +65,7 @@ def install_python(installed: Installed) -> None:
     venv = installed.root / "venv"
     pins = HERE / "requirements.txt"
     if not is_current(venv, pins, interpreter):
-        note("installing the PyPI parts (mcp, mcp-server-time, mcp-server-git)")
+        note("installing the PyPI parts (mcp, mcp-server-time, mcp-server-git, componentize-py)")
         shutil.rmtree(venv, ignore_errors=True)
         quietly([interpreter, "-m", "venv", str(venv)])
         pip = [str(venv / "bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
@@ -77,7 +77,7 @@ def install_python(installed: Installed) -> None:
 def install_node(installed: Installed) -> None:
     """The npm servers."""
     target = installed.root / "npm"
-    installed.node = install_packages(HERE, target, "server-everything, server-filesystem")
+    installed.node = install_packages(HERE, target, "server-everything, server-filesystem, componentize-js")
     installed.modules = target / "node_modules"
 
 

@@ -1,12 +1,17 @@
-//! The one wasmtime engine of the process, its ticker and its places.
+//! The wasmtime engines of the process, their tickers and their places.
 //!
-//! One engine, because stores of different engines must never mix and because the pool of a
-//! second one would double the address space. It offers no threads, no 64-bit memories, no GC, no
-//! relaxed SIMD and no async: policies and adapters are synchronous, so that a call costs
+//! One engine with a pool for plugins, because stores of different engines must never mix and
+//! because a second pool would double the address space. It offers no threads, no 64-bit memories,
+//! no GC, no relaxed SIMD and no async: policies and adapters are synchronous, so that a call costs
 //! microseconds (spec plugin-host 3.1, 6).
 //!
-//! Bounds: at most [`PLACES`] live instances in the process; a wait for a place ends after
-//! [`PLACE_WAIT`]; the pool's tables and memories are sized for that.
+//! Guests with a sealed WASI bring the runtime of their language: megabytes of code, a dozen core
+//! instances and more. A pool with room for those would make every other plugin pay for them, so
+//! they live in a second engine that allocates on demand and is made with the first of them.
+//!
+//! Bounds: at most [`PLACES`] live instances in the process, and [`SEALED_PLACES`] sealed ones
+//! beside them; a wait for a place ends after [`PLACE_WAIT`]; the pool's tables and memories are
+//! sized for that.
 
 mod places;
 mod ticker;
@@ -24,6 +29,10 @@ pub(crate) use ticker::{TICK, Ticker};
 
 /// Live instances in the process: running policies, installers, and the adapters' warm instances.
 const PLACES: usize = 128;
+
+/// Live sealed instances in the process: as many as calls may wait at a time (`waiting`), so at most
+/// 1 GiB of guest memory.
+const SEALED_PLACES: usize = 16;
 
 /// How long a call waits for a place before it fails as busy.
 pub(crate) const PLACE_WAIT: Duration = Duration::from_secs(1);
@@ -49,14 +58,19 @@ pub(crate) struct Core {
 /// The engine of this process. The first caller makes it; an error then stays.
 pub(crate) fn shared() -> Result<&'static Core, String> {
     static CORE: OnceLock<Result<Core, String>> = OnceLock::new();
-    CORE.get_or_init(make).as_ref().map_err(Clone::clone)
+    CORE.get_or_init(|| make(make_engine()?, PLACES)).as_ref().map_err(Clone::clone)
 }
 
-fn make() -> Result<Core, String> {
-    let engine = make_engine()?;
+/// The engine of guests with a sealed WASI, likewise. A process without such a guest has none.
+pub(crate) fn sealed() -> Result<&'static Core, String> {
+    static CORE: OnceLock<Result<Core, String>> = OnceLock::new();
+    CORE.get_or_init(|| make(on_demand()?, SEALED_PLACES)).as_ref().map_err(Clone::clone)
+}
+
+fn make(engine: Engine, places: usize) -> Result<Core, String> {
     let ticker =
         Ticker::start(engine.weak()).map_err(|error| format!("cannot start the ticker thread: {error}"))?;
-    Ok(Core { engine, ticker, places: Arc::new(Places::new(PLACES)) })
+    Ok(Core { engine, ticker, places: Arc::new(Places::new(places)) })
 }
 
 /// With the pool where the address space allows it, else on demand: slower, and equally safe.
@@ -71,6 +85,10 @@ fn make_engine() -> Result<Engine, String> {
             }
         }
     }
+    on_demand()
+}
+
+fn on_demand() -> Result<Engine, String> {
     Engine::new(&base_config()).map_err(|error| format!("cannot make the WebAssembly engine: {error:#}"))
 }
 

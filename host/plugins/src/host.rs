@@ -1,8 +1,8 @@
 //! Loading plugins: everything that happens once, so that nothing of it happens in a call.
 
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use toolgate_signing::{Digest, Kind, VerifiedRelease};
 use wasmtime::component::{Component, InstancePre, Linker};
@@ -70,13 +70,20 @@ pub enum Plugin {
     Installer(Installer),
 }
 
-/// Loads plugins into the one engine of the process.
+/// Loads plugins into the engines of the process.
 pub struct PluginHost {
-    core: &'static Core,
-    cache: Option<Cache>,
+    pooled: Workshop,
+    sealed: OnceLock<Result<Workshop, String>>,
+    cache_dir: Option<PathBuf>,
     ports: Ports,
     compilations: AtomicU64,
     replacements: AtomicU64,
+}
+
+/// Where plugins of one engine are compiled and linked.
+struct Workshop {
+    core: &'static Core,
+    cache: Option<Cache>,
 }
 
 impl PluginHost {
@@ -89,16 +96,10 @@ impl PluginHost {
     /// As [`Self::new`], connected to what the capabilities of plugins need.
     pub fn connected(options: HostOptions, ports: Ports) -> Result<Arc<Self>, HostError> {
         let core = engine::shared().map_err(HostError::Engine)?;
-        let cache = options.cache_dir.and_then(|directory| match Cache::open(&directory, &core.engine) {
-            Ok(cache) => Some(cache),
-            Err(error) => {
-                tracing::warn!(directory = %directory.display(), %error, "no native-code cache; plugins are compiled at every start");
-                None
-            }
-        });
         Ok(Arc::new(Self {
-            core,
-            cache,
+            pooled: Workshop::new(core, options.cache_dir.as_deref()),
+            sealed: OnceLock::new(),
+            cache_dir: options.cache_dir,
             ports,
             compilations: AtomicU64::new(0),
             replacements: AtomicU64::new(0),
@@ -164,9 +165,10 @@ impl PluginHost {
         })?;
         shared.record.clone_from(&self.ports.record);
         let shared = Arc::new(shared);
-        let component = self.compile(bytes, &identity)?;
+        let workshop = self.workshop(shared.opened.sealed_wasi)?;
+        let component = self.compile(workshop, bytes, &identity)?;
         let shared_looks_outside = shared.opened.waits();
-        let prepared = Prepared { core: self.core, pre: self.link(&component, &inspection)?, shared };
+        let prepared = Prepared { core: workshop.core, pre: workshop.link(&component, &inspection)?, shared };
         Ok(match release.kind {
             Kind::Policy => {
                 let clock = shared_looks_outside
@@ -178,12 +180,28 @@ impl PluginHost {
         })
     }
 
+    /// Where a plugin is compiled: a sealed one apart from the others. The first sealed one makes
+    /// that engine.
+    fn workshop(&self, sealed: bool) -> Result<&Workshop, LoadErrorKind> {
+        if !sealed {
+            return Ok(&self.pooled);
+        }
+        let made = self
+            .sealed
+            .get_or_init(|| engine::sealed().map(|core| Workshop::new(core, self.cache_dir.as_deref())));
+        made.as_ref().map_err(|why| LoadErrorKind::Host(why.clone()))
+    }
+
     /// From the cache where it holds the right code, else by the compiler.
-    fn compile(&self, bytes: &[u8], identity: &Identity) -> Result<Component, LoadErrorKind> {
-        let found = self
-            .cache
-            .as_ref()
-            .map_or(Found::Nothing, |cache| cache.get(&self.core.engine, &identity.component));
+    fn compile(
+        &self,
+        workshop: &Workshop,
+        bytes: &[u8],
+        identity: &Identity,
+    ) -> Result<Component, LoadErrorKind> {
+        let Workshop { core, cache } = workshop;
+        let found =
+            cache.as_ref().map_or(Found::Nothing, |cache| cache.get(&core.engine, &identity.component));
         match found {
             Found::Code(component) => return Ok(component),
             Found::Nothing => {}
@@ -197,14 +215,28 @@ impl PluginHost {
             }
         }
         self.compilations.fetch_add(1, Ordering::Relaxed);
-        let component = Component::new(&self.core.engine, bytes)
+        let component = Component::new(&core.engine, bytes)
             .map_err(|error| LoadErrorKind::Compile(format!("{error:#}")))?;
-        if let Some(cache) = &self.cache
+        if let Some(cache) = cache
             && let Err(error) = cache.put(&identity.component, &component)
         {
             tracing::warn!(plugin = identity.name, %error, "the compiled plugin was not cached");
         }
         Ok(component)
+    }
+}
+
+impl Workshop {
+    /// With the cache below `directory`, if there is one and it opens.
+    fn new(core: &'static Core, directory: Option<&Path>) -> Self {
+        let cache = directory.and_then(|directory| match Cache::open(directory, &core.engine) {
+            Ok(cache) => Some(cache),
+            Err(error) => {
+                tracing::warn!(directory = %directory.display(), %error, "no native-code cache; plugins are compiled at every start");
+                None
+            }
+        });
+        Self { core, cache }
     }
 
     /// The plugin's own linker: what it imports, and nothing more. All of it was declared and is

@@ -7,7 +7,9 @@
 use std::collections::BTreeSet;
 
 use toolgate_signing::{Kind, Release, VerifiedRelease, Wasi};
-use wasmparser::{ComponentTypeRef, Encoding, Parser, Payload, Validator, WasmFeatures};
+use wasmparser::{
+    ComponentExternalKind, ComponentTypeRef, Encoding, Parser, Payload, Validator, WasmFeatures,
+};
 
 use crate::capability::wasi;
 use crate::contract::{self, Offer};
@@ -22,6 +24,11 @@ pub struct Inspection {
     pub imports: Vec<String>,
     /// Names of what it exports, sorted.
     pub exports: Vec<String>,
+    /// Names of instances that it exports beside its interfaces, sorted: what a linker of a language
+    /// left standing, as `exports` of componentize-py. A plain name belongs to no package, so nothing
+    /// can be meant by it that the contract knows, and no release lists it; the host never looks at
+    /// it, and only sealed guests may have one.
+    pub helpers: Vec<String>,
 }
 
 /// Reads the imports and exports of a component, as a release has to declare them.
@@ -37,6 +44,7 @@ pub fn inspect(component: &[u8]) -> Result<Inspection, LoadErrorKind> {
     found.imports.retain(|name| !contract::is_types_only(name));
     found.imports.sort();
     found.exports.sort();
+    found.helpers.sort();
     Ok(found)
 }
 
@@ -109,7 +117,10 @@ fn outer_shape(component: &[u8]) -> Result<Inspection, LoadErrorKind> {
             }
             Payload::ComponentExportSection(section) if depth == 1 => {
                 for export in section {
-                    found.exports.push(export.map_err(malformed)?.name.name.to_owned());
+                    let export = export.map_err(malformed)?;
+                    let name = export.name.name.to_owned();
+                    let helper = export.kind == ComponentExternalKind::Instance && !name.contains([':', '/']);
+                    if helper { &mut found.helpers } else { &mut found.exports }.push(name);
                 }
             }
             _ => {}
@@ -150,6 +161,12 @@ fn check_imports(found: &Inspection, release: &Release) -> Result<(), LoadErrorK
 }
 
 fn check_exports(found: &Inspection, release: &Release) -> Result<(), LoadErrorKind> {
+    if release.capabilities.wasi != Some(Wasi::Sealed)
+        && let Some(name) = found.helpers.first()
+    {
+        let why = "is no interface; only a guest with wasi = \"sealed\" may have such an instance".to_owned();
+        return Err(LoadErrorKind::Export { name: name.clone(), why });
+    }
     for export in &found.exports {
         if !release.exports.contains(export) {
             let why = "its signed release does not declare".to_owned();

@@ -16,12 +16,17 @@ pub(crate) use meter::{Meter, Verdict};
 pub(crate) const MAX_MEMORY: usize = 64 << 20;
 /// Linear memories of one instance.
 pub(crate) const MAX_MEMORIES: u32 = 1;
-/// Core instances in one component: a guest, its adapter modules and some of a libc.
+/// Core instances in one component: a guest and its adapter modules. The pool holds so many for
+/// each place, so a larger number would cost every plugin.
 pub(crate) const MAX_INSTANCES: u32 = 8;
 /// Tables in one component.
 pub(crate) const MAX_TABLES: u32 = 8;
 /// Elements of all tables of one instance.
 pub(crate) const MAX_TABLE_ELEMENTS: usize = 20_000;
+/// Core instances, and tables, of a component that brings the runtime of its language: an
+/// interpreter, its libc, what links them, and a module for each of its libraries. Such components
+/// live outside the pool (`engine::sealed`), so that nobody else pays for this number.
+pub(crate) const MAX_SEALED_INSTANCES: u32 = 32;
 /// Bytes of stack for guest code. A caller's thread needs twice that.
 pub(crate) const MAX_STACK: usize = 512 << 10;
 /// Handles that a guest may hold: a batch of 256 requests, each with definition and document, and some.
@@ -63,6 +68,25 @@ pub(crate) struct Limits {
     pub(crate) init: Duration,
     /// How long all host calls of one call may wait for something outside.
     pub(crate) wait: Duration,
+    /// Core instances, and tables, of one store.
+    pub(crate) parts: Parts,
+}
+
+/// How many pieces one store may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Parts {
+    /// Core instances.
+    pub(crate) instances: usize,
+    /// Tables.
+    pub(crate) tables: usize,
+}
+
+impl Parts {
+    /// What the pool has room for.
+    pub(crate) const POOLED: Self = Self { instances: MAX_INSTANCES as usize, tables: MAX_TABLES as usize };
+    /// Of a guest that brings the runtime of its language.
+    pub(crate) const SEALED: Self =
+        Self { instances: MAX_SEALED_INSTANCES as usize, tables: MAX_SEALED_INSTANCES as usize };
 }
 
 impl Limits {
@@ -84,6 +108,7 @@ impl Limits {
             call: Duration::from_millis(asked_ms(asked.call_ms, call_max)),
             init: Duration::from_millis(asked_ms(asked.init_ms, init_max)),
             wait: Duration::from_secs(wait),
+            parts: if sealed { Parts::SEALED } else { Parts::POOLED },
         }
     }
 }
@@ -104,6 +129,7 @@ fn asked_ms(asked: u64, max: u64) -> u64 {
 /// which limit was met, because the guest then usually traps for a reason of its own.
 pub(crate) struct Growth {
     memory_limit: usize,
+    parts: Parts,
     memory: usize,
     table_elements: usize,
     /// The first limit that was met.
@@ -111,9 +137,9 @@ pub(crate) struct Growth {
 }
 
 impl Growth {
-    /// For a store whose guest may hold `memory_limit` bytes.
-    pub(crate) fn new(memory_limit: usize) -> Self {
-        Self { memory_limit, memory: 0, table_elements: 0, met: None }
+    /// For a store with these limits.
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self { memory_limit: limits.memory, parts: limits.parts, memory: 0, table_elements: 0, met: None }
     }
 }
 
@@ -149,11 +175,11 @@ impl ResourceLimiter for Growth {
     }
 
     fn instances(&self) -> usize {
-        MAX_INSTANCES as usize
+        self.parts.instances
     }
 
     fn tables(&self) -> usize {
-        MAX_TABLES as usize
+        self.parts.tables
     }
 
     fn memories(&self) -> usize {

@@ -92,7 +92,7 @@ impl State {
     pub(crate) fn new(shared: Arc<Shared>, meter: Meter) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(MAX_HANDLES);
-        let growth = Growth::new(shared.limits.memory);
+        let growth = Growth::new(&shared.limits);
         Self {
             shared,
             table,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from . import cases_asks as asks, cases_cli as cli, cases_life as life, cases_through as through
+from . import cases_asks as asks, cases_cli as cli, cases_guests as guests
+from . import cases_life as life, cases_through as through
 from .case import HTTP, STDIO, Case
 from .parts import LEGACY, MODERN
 
@@ -22,7 +23,7 @@ def cases() -> list[Case]:
         found += [case(part, "stdio", "-", life.wrong_era_is_refused)]
     found += [case("everything", transport, era, asks.the_person_at_the_client_answers)
               for transport in (STDIO, HTTP) for era in (LEGACY, MODERN)]
-    return found + life_cases() + cli_cases()
+    return found + life_cases() + cli_cases() + guest_cases()
 
 
 def through_cases(part: str) -> list[Case]:
@@ -65,6 +66,13 @@ def cli_cases() -> list[Case]:
     ]
     found = [case("everything", "cli", "-", test) for test in tests]
     return found + [case("everything", STDIO, era, cli.none_is_none) for era in (LEGACY, MODERN)]
+
+
+def guest_cases() -> list[Case]:
+    """Plugins in languages that bring a runtime of their own. Making and compiling one takes its time."""
+    tests = {"everything": guests.a_javascript_policy_works_and_finds_nothing,
+             "time": guests.a_python_policy_works_and_finds_nothing}
+    return [Case(test.__name__, part, STDIO, LEGACY, test, guests.SECONDS) for part, test in tests.items()]
 
 
 def case(part: str, transport: str, era: str, test) -> Case:  # noqa: ANN001  (see Case.run)

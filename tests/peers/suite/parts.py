@@ -83,6 +83,11 @@ class Catalogue:
         """The entry point of an npm server."""
         return self.root / "npm/node_modules/@modelcontextprotocol" / package / "dist/index.js"
 
+    @property
+    def npm(self) -> Path:
+        """Where the npm parts are installed."""
+        return self.root / "npm"
+
     def why_missing(self, name: str) -> str | None:
         """Why a part cannot run on this machine, or None if it can."""
         if name in ("everything", "everything-http", "filesystem"):

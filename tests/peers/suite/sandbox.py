@@ -51,7 +51,9 @@ class Sandbox:
             "PEERS_SECRET": "must-not-pass",
         }
 
-    def configure(self, servers: dict[str, Json], allow: Sequence[str] | None = ("mcp.call:*",)) -> None:
+    def configure(
+        self, servers: dict[str, Json], allow: Sequence[str] | None = ("mcp.call:*",), plugins: Json = None,
+    ) -> None:
         """Writes the operator's file: these servers for persona `default`, with these labels, or with none."""
         persona: dict[str, Json] = {"servers": list(servers)} if servers else {}
         if allow is not None:
@@ -59,6 +61,7 @@ class Sandbox:
         settings: dict[str, Json] = {"data_dir": str(self.data)}
         settings |= {"servers": servers} if servers else {}
         settings |= {"personas": {"default": persona}} if persona else {}
+        settings |= {"plugins": plugins} if plugins else {}
         self.config.write_text(yaml(settings))
         self.config.chmod(0o600)
 
@@ -70,11 +73,13 @@ class Sandbox:
         """The binary with this sandbox's configuration."""
         return [str(self.toolgate), "--config", str(self.config), *arguments]
 
-    def run(self, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *arguments: str, cwd: Path | None = None, seconds: int = COMMAND_SECONDS,
+    ) -> subprocess.CompletedProcess[str]:
         """Runs a verb to its end."""
         done = subprocess.run(
             self.command(*arguments), env=self.environment, cwd=cwd or self.root / "work",
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=COMMAND_SECONDS, check=False,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds, check=False,
         )
         with open(self.log, "a") as log:
             log.write(done.stderr)

@@ -28,7 +28,7 @@ pub(super) fn open(
     change(&mut release, &mut grants);
     let limits = Limits::clamped(&release);
     let settings = Document::new(settings);
-    let inspection = Inspection { imports: release.imports.clone(), exports: Vec::new() };
+    let inspection = Inspection { imports: release.imports.clone(), ..Inspection::default() };
     let opened = Opened::validate(&Given {
         release: &release,
         inspection: &inspection,

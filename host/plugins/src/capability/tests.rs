@@ -9,13 +9,20 @@ use crate::bindings::requests::{HostRequest as _, LabelList, PinState};
 use crate::bindings::settings::Host as _;
 use crate::bindings::types::Error;
 use crate::facts::{self, Document, Facts};
-use crate::limits::{Limits, Meter};
+use crate::limits::{Limits, Meter, Parts};
 use crate::state::{Shared, State};
 
 /// A state without a guest: the host's side can be tested alone.
 fn state(settings: &str, host_bytes: usize) -> State {
     let second = Duration::from_secs(1);
-    let limits = Limits { memory: 1 << 20, host_bytes, call: second, init: second, wait: second };
+    let limits = Limits {
+        memory: 1 << 20,
+        host_bytes,
+        call: second,
+        init: second,
+        wait: second,
+        parts: Parts::POOLED,
+    };
     let shared = Shared::new("test/guest", limits, Document::new(settings));
     State::new(Arc::new(shared), Meter::start(Duration::from_secs(1)))
 }

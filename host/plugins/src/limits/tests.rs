@@ -1,7 +1,16 @@
 use super::*;
 
 fn growth() -> Growth {
-    Growth::new(1 << 20)
+    let second = Duration::from_secs(1);
+    let limits = Limits {
+        memory: 1 << 20,
+        host_bytes: 0,
+        call: second,
+        init: second,
+        wait: second,
+        parts: Parts::POOLED,
+    };
+    Growth::new(&limits)
 }
 
 #[test]

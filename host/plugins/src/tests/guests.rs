@@ -88,6 +88,18 @@ pub(crate) fn call_policy(check: &str) -> Vec<u8> {
     })
 }
 
+/// A component in text with a hook of its own and, beside it, instances of the module `$m`.
+/// The hook has another type than the contract's, so it is refused at the latest for that.
+pub(crate) fn hook_beside(module: &str, instances: &str) -> Vec<u8> {
+    let text = format!(
+        r#"(component (core module $m {module}) {instances}
+        (core module $g (func (export "g"))) (core instance $c (instantiate $g))
+        (func $g (canon lift (core func $c "g"))) (instance $e (export "check" (func $g)))
+        (export "toolgate:plugin/call-hook@0.1.0" (instance $e)))"#
+    );
+    wat::parse_str(text).unwrap()
+}
+
 /// Texts that guests say: `yes` at 1024.
 pub(crate) const TEXTS: &str = r#"(data (i32.const 1024) "yes")"#;
 

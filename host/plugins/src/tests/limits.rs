@@ -91,33 +91,38 @@ fn tables_do_not_grow_beyond_their_limit_wa_07() {
 
 #[test]
 fn many_tables_memories_or_instances_are_refused_at_load_wa_07() {
-    let hook = r#"(core module $g (func (export "g"))) (core instance $c (instantiate $g))
-        (func $g (canon lift (core func $c "g"))) (instance $e (export "check" (func $g)))
-        (export "toolgate:plugin/call-hook@0.1.0" (instance $e))"#;
-    let tables = format!(
-        "(component (core module $m {}) (core instance (instantiate $m)) {hook})",
-        "(table 1 funcref)".repeat(20)
-    );
-    let instances =
-        format!("(component (core module $m) {} {hook})", "(core instance (instantiate $m))".repeat(50));
-    let memories = format!(
-        "(component (core module $m (memory 1)) {} {hook})",
-        "(core instance (instantiate $m))".repeat(4)
-    );
-    let large = format!("(component (core module $m (memory 2000)) (core instance (instantiate $m)) {hook})");
-    for text in [tables, instances, memories, large] {
-        let guest = wat::parse_str(&text).unwrap();
+    let many = "(core instance (instantiate $m))";
+    for (what, module, instances, reason) in [
+        (
+            "tables",
+            "(table 1 funcref)".repeat(20),
+            many.to_owned(),
+            "tables count of 20 exceeds the per-instance limit of 8",
+        ),
+        ("tables of several instances", "(table 1 funcref)".repeat(4), many.repeat(4), "contains 16 tables"),
+        ("instances", String::new(), many.repeat(50), "contains 51 core module instances"),
+        ("memories", "(memory 1)".to_owned(), many.repeat(4), "contains 4 Wasm linear memories"),
+        (
+            "a large memory",
+            "(memory 2000)".to_owned(),
+            many.to_owned(),
+            "minimum byte size of 131072000 which exceeds",
+        ),
+        (
+            "a large table",
+            "(table 30000 funcref)".to_owned(),
+            many.to_owned(),
+            "minimum element size of 30000 which exceeds",
+        ),
+    ] {
+        let guest = super::guests::hook_beside(&module, &instances);
         let error = super::guests::load(
             toolgate_signing::Kind::Policy,
             &guest,
             &toolgate_plugins::Admission::default(),
         )
         .unwrap_err();
-        assert!(
-            !matches!(error.kind, toolgate_plugins::LoadErrorKind::DoesNotFit { .. })
-                || error.to_string().contains("limit"),
-            "{error}"
-        );
+        assert!(error.to_string().contains(reason), "{what}: {error}");
     }
 }
 

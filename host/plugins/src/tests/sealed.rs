@@ -158,3 +158,31 @@ fn http_of_wasi_and_wasi_0_3_are_refused_also_where_wasi_is_declared() {
         assert!(matches!(load(&guest, true), Err(LoadErrorKind::Wasi(found)) if found == name), "{name}");
     }
 }
+
+#[test]
+fn a_runtime_in_a_dozen_pieces_has_room_where_wasi_is_sealed_and_nowhere_else() {
+    let pieces =
+        |count: usize| super::guests::hook_beside("", &"(core instance (instantiate $m))".repeat(count));
+    // So far that only the type of its hook is left to refuse: every instance was made.
+    let fits = load(&pieces(20), true).unwrap_err();
+    assert!(matches!(fits, LoadErrorKind::DoesNotFit { .. }), "{fits}");
+    let pooled = load(&pieces(20), false).unwrap_err();
+    assert!(pooled.to_string().contains("contains 21 core module instances"), "{pooled}");
+    let bomb = load(&pieces(50), true).unwrap_err();
+    assert!(bomb.to_string().contains("instance count too high at 33"), "{bomb}");
+}
+
+#[test]
+fn an_instance_that_a_linker_left_standing_is_ignored_where_wasi_is_sealed_and_refused_elsewhere() {
+    let plain = super::guests::call_policy(&says(1));
+    // The same component with an instance of no interface among its exports, as componentize-py leaves one.
+    let mut component = plain.clone();
+    component.extend(b"\x0b\x0d\x01\x00\x07exports\x05\x00\x00");
+    let shape = toolgate_plugins::inspect(&component).unwrap();
+    assert_eq!(shape.helpers, ["exports"]);
+    assert_eq!(shape.exports, ["toolgate:plugin/call-hook@0.1.0"], "no release has to list it");
+    assert_eq!(said(&component), Decision::Allow { reason: "yes".into() });
+    let refused = load(&component, false).unwrap_err();
+    assert!(matches!(&refused, LoadErrorKind::Export { name, .. } if name == "exports"), "{refused}");
+    assert!(refused.to_string().contains("no interface"), "{refused}");
+}
