@@ -31,6 +31,33 @@ fn card_001_card_005_a_signed_policy_that_the_binary_never_saw_is_loaded_and_jud
 }
 
 #[test]
+fn card_002_the_packages_of_the_card_are_what_the_host_is_built_from() {
+    let host = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let manifests: Vec<String> = fs::read_dir(host)
+        .unwrap()
+        .filter_map(|entry| fs::read_to_string(entry.unwrap().path().join("Cargo.toml")).ok())
+        .map(|text| text.split("[dev-dependencies]").next().unwrap().to_owned())
+        .collect();
+    for name in [
+        "wasmtime",
+        "wasmtime-wasi",
+        "tokio",
+        "rmcp",
+        "serde",
+        "cap-std",
+        "semver",
+        "reqwest",
+        "ed25519-dalek",
+    ] {
+        let used = manifests
+            .iter()
+            .flat_map(|text| text.lines())
+            .any(|line| line.split(['.', ' ']).next() == Some(name));
+        assert!(used, "no crate of the host depends on {name}");
+    }
+}
+
+#[test]
 fn card_003_the_top_level_is_that_of_the_card() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     for name in ["Cargo.toml", "host", "wit", "plugins", "registry", "tests", "README.md"] {
