@@ -84,6 +84,35 @@ impl Stdio {
         serde_json::from_str(&self.reply_to(&id.to_string())).unwrap()
     }
 
+    /// Sends all of these at once and gives the replies in the order of the requests.
+    #[track_caller]
+    pub fn requests(&mut self, requests: &[(&str, Value)]) -> Vec<Value> {
+        let mut replies = self.order_of(requests);
+        replies.sort_by_key(|(index, _)| *index);
+        replies.into_iter().map(|(_, reply)| reply).collect()
+    }
+
+    /// Sends all of these at once and gives the replies in the order in which they came, each with the
+    /// place of its request.
+    #[track_caller]
+    pub fn order_of(&mut self, requests: &[(&str, Value)]) -> Vec<(usize, Value)> {
+        let first = self.next;
+        for (method, params) in requests {
+            let id = self.next;
+            self.next += 1;
+            self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string());
+        }
+        let mut replies = Vec::new();
+        while replies.len() < requests.len() {
+            let line: Value = serde_json::from_str(&self.line()).unwrap();
+            let place = line["id"].as_u64().and_then(|id| usize::try_from(id.checked_sub(first)?).ok());
+            if let Some(place) = place.filter(|_| line.get("method").is_none()) {
+                replies.push((place, line));
+            }
+        }
+        replies
+    }
+
     /// The handshake of the legacy era.
     #[track_caller]
     pub fn initialize(&mut self) -> Value {

@@ -20,7 +20,13 @@ use crate::sandbox;
 const ALLOW: &str = "    capabilities:\n      allow: [\"mcp.call:fix\"]\n";
 
 /// Configures a policy that has these capabilities and grants; `grants` is YAML in flow style.
-fn install(sandbox: &Sandbox, guest: &[u8], capabilities: Capabilities, grants: &str, fixture: &[&str]) {
+pub(crate) fn install(
+    sandbox: &Sandbox,
+    guest: &[u8],
+    capabilities: Capabilities,
+    grants: &str,
+    fixture: &[&str],
+) {
     let key = SigningKey::from_seed(&[7; 32]);
     let mut stated = release(Kind::Policy, guest);
     stated.capabilities = capabilities;
@@ -36,13 +42,13 @@ fn install(sandbox: &Sandbox, guest: &[u8], capabilities: Capabilities, grants: 
     );
 }
 
-fn echo(sandbox: &Sandbox) -> Run {
+pub(crate) fn echo(sandbox: &Sandbox) -> Run {
     sandbox.run(&["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#])
 }
 
 /// A policy that opens the label `api`, sends a GET, and denies with what the host said if it said
 /// no; where it got an answer it denies with the body, so that a test can see it.
-fn asks_http(url: &str) -> Vec<u8> {
+pub(crate) fn asks_http(url: &str) -> Vec<u8> {
     component(&Source {
         imports: &["http"],
         exports: &["call-hook"],
@@ -65,7 +71,7 @@ fn asks_http(url: &str) -> Vec<u8> {
     })
 }
 
-fn http() -> Capabilities {
+pub(crate) fn http() -> Capabilities {
     let hosts = vec!["https://api.example.com".to_owned()];
     let label = HttpCapability { hosts, methods: vec!["get".to_owned()], max_response: None };
     Capabilities { http: [("api".to_owned(), label)].into(), ..Capabilities::default() }
@@ -73,7 +79,7 @@ fn http() -> Capabilities {
 
 /// A server on a loopback port that gives each connection these bytes, then one more every 50 ms
 /// where it drips; counts connections.
-fn server(answer: &str, drips: bool) -> (String, Arc<AtomicUsize>) {
+pub(crate) fn server(answer: &str, drips: bool) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let origin = format!("http://{}", listener.local_addr().unwrap());
     let met = Arc::new(AtomicUsize::new(0));
@@ -99,6 +105,7 @@ fn server(answer: &str, drips: bool) -> (String, Arc<AtomicUsize>) {
     (origin, met)
 }
 
+// FT-07
 #[test]
 fn gate_grant_a_policy_reaches_the_origin_that_the_operator_named() {
     let (origin, met) = server("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nreached", false);
@@ -127,6 +134,7 @@ fn a_grant_that_widens_a_release_refuses_the_start() {
     assert!(run.stderr.contains("https://evil.example") && run.stderr.contains("release"), "{run:?}");
 }
 
+// FR-35
 #[test]
 fn a_redirect_to_127_0_0_1_is_not_followed_into_this_machine() {
     let (inner, inner_met) = server("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\ninternal", false);
@@ -149,16 +157,18 @@ fn a_policy_that_sleeps_in_a_host_call_or_is_dripped_upon_ends_while_others_are_
     let (dripping, _) = server("HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n", true);
     for origin in [silent, dripping] {
         let sandbox = sandbox();
-        let grants = format!("{{ http: {{ api: {{ hosts: [\"{origin}\"], timeout: 700ms }} }} }}");
+        let grants = format!("{{ http: {{ api: {{ hosts: [\"{origin}\"], timeout: 4s }} }} }}");
         install(&sandbox, &asks_http(&origin), http(), &grants, &[]);
         let mut client = sandbox.serve_stdio(&[]);
         client.initialize();
         let started = Instant::now();
-        let result = client.call("fix__echo", &json!({ "message": "hi" }));
-        let text = result.to_string();
+        let call = ("tools/call", json!({ "name": "fix__echo", "arguments": { "message": "hi" } }));
+        let order = client.order_of(&[call, ("tools/list", json!({})), ("ping", json!({}))]);
+        assert_eq!(order[2].0, 0, "the others are answered while it waits: {order:?}");
+        let text = order[2].1.to_string();
         assert!(text.contains("no complete answer within the timeout"), "{text}");
         assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
-        assert!(client.tool_names().contains(&"fix__echo".to_owned()), "the gateway goes on");
+        assert!(order.iter().any(|(_, reply)| reply["result"]["tools"].is_array()), "{order:?}");
     }
 }
 

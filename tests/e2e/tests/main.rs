@@ -12,7 +12,10 @@ mod door;
 #[path = "../../../host/plugins/src/tests/guests.rs"]
 mod guests;
 mod hostile;
+mod hostile_bounds;
+mod hostile_loads;
 mod http;
+mod index_vectors;
 mod indexes;
 mod integrity;
 mod keys;
@@ -27,6 +30,7 @@ mod operator;
 mod personas;
 mod pins;
 mod policies;
+mod preload;
 mod registry;
 mod servers;
 mod stopping;

@@ -23,7 +23,7 @@ struct Case {
 
 const PLAIN: Case = Case { name: "", core_imports: "", imports: &[], body: "", arguments: "", reason: "" };
 
-const CASES: [Case; 9] = [
+const CASES: [Case; 10] = [
     Case {
         name: "memory",
         arguments: "(loop $more (br_if $more (i32.ne (memory.grow (i32.const 16)) (i32.const -1)))) unreachable",
@@ -64,6 +64,13 @@ const CASES: [Case; 9] = [
         name: "output",
         arguments: "(call $drop (local.get 0)) (drop (memory.grow (i32.const 700))) (call $said (i32.const 2) (i32.const 1024) (i32.const 40000000))",
         reason: "fuel",
+        ..PLAIN
+    },
+    // A text of 100 MB that is not there: no byte of it is copied.
+    Case {
+        name: "hundred-mb",
+        arguments: "(call $drop (local.get 0)) (call $said (i32.const 2) (i32.const 1024) (i32.const 100000000))",
+        reason: "out of bounds",
         ..PLAIN
     },
     Case {
@@ -126,8 +133,14 @@ fn gate_limits_wa_07_a_guest_that_takes_too_much_fails_its_own_call_with_its_own
     ));
     let mut client = sandbox.serve_stdio(&[]);
     client.initialize();
-    for case in &CASES {
-        let refused = client.call(&format!("{}__echo", case.name), &json!({ "message": "x" }));
+    // All at once: each of them beside a call of the good server, which has to be served meanwhile.
+    let call = |server: &str| {
+        ("tools/call", json!({ "name": format!("{server}__echo"), "arguments": { "message": server } }))
+    };
+    let calls: Vec<_> = CASES.iter().flat_map(|case| [call(case.name), call("good")]).collect();
+    let replies = client.requests(&calls);
+    for (case, replies) in CASES.iter().zip(replies.chunks(2)) {
+        let refused = &replies[0]["result"];
         assert_eq!(
             refused.pointer("/_meta/toolgate~1error/code").unwrap(),
             "adapter_refused",
@@ -142,8 +155,8 @@ fn gate_limits_wa_07_a_guest_that_takes_too_much_fails_its_own_call_with_its_own
             "{}: {told}",
             case.name
         );
-        let other = client.call("good__echo", &json!({ "message": "on" }));
-        assert_eq!(other["content"][0]["text"], "on", "after {}: {other}", case.name);
+        let other = &replies[1]["result"];
+        assert_eq!(other["content"][0]["text"], "good", "beside {}: {other}", case.name);
     }
     assert!(
         !sandbox.read("ledger").contains("tools/call"),
