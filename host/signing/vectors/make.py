@@ -246,6 +246,17 @@ def release_vectors():
     # Every bit flip of a leaf leaves a signature that is not over these bytes.
     for path, flipped in bit_flips(statement()):
         refuse("bit-flip-" + ".".join(path), "signature", envelope(canonical(flipped).encode(), [sig]))
+    # Fields that this statement leaves out: those of a sealed guest with a bill of materials, and of an adapter.
+    sealed = statement(sbom=sha256(b"sbom"), capabilities={
+        "files": {"work": {"access": "read", "settings": "/roots"}}, "wasi": "sealed"})
+    adapter = statement(kind="adapter", world="toolgate:plugin/adapter-plugin@0.1.0", decisions=[],
+                        exports=["toolgate:plugin/adapter@0.1.0"], servers=["github"])
+    named = {vector["name"] for vector in refused}
+    for whole in (sealed, adapter):
+        over = signature(canonical(whole).encode(), ONE)
+        for path, flipped in bit_flips(whole):
+            if (name := "bit-flip-" + ".".join(path)) not in named:
+                refuse(name, "signature", envelope(canonical(flipped).encode(), [over]))
     for at in (0, 31, 32, 63):
         flipped = bytearray(raw)
         flipped[at] ^= 1
