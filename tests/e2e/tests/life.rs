@@ -83,6 +83,19 @@ fn gate_reload_an_install_and_a_removal_reach_a_running_gateway() {
 }
 
 #[test]
+fn fr_50_a_standing_grant_opens_nothing_that_a_policy_denies() {
+    let sandbox = trusting();
+    let call = ["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#];
+    sandbox.run(&["mcp", "allow", "fix/echo"]).exits(0);
+    sandbox.run(&call).exits(0);
+    install(&sandbox, &guard(&sandbox, "one", 1, &call_policy(&says(DENY)), same)).exits(0);
+    let run = sandbox.run(&call).exits(3);
+    assert!(run.stderr.contains("Denied by Toolgate: yes"), "in the policy's words: {run:?}");
+    sandbox.run(&["mcp", "allow", "fix/echo"]).exits(0);
+    sandbox.run(&call).exits(3);
+}
+
+#[test]
 fn an_installed_plugin_says_in_plain_words_what_it_may_do_and_nobody_says_yes_for_the_operator() {
     let sandbox = trusting();
     let dir = guard(&sandbox, "one", 1, &call_policy(&says(DENY)), same);
