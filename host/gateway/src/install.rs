@@ -21,6 +21,7 @@ use toolgate_config::plugins_layer::{Installed, PluginsLayer, STORE, UpdateMode}
 use toolgate_config::{Bundle, Config, ConfigError, Places};
 use toolgate_plugins::{Admission, DecisionSet, LoadErrorKind, PluginHost, Power, powers, widening};
 use toolgate_signing::{Digest, Kind, VerifiedRelease};
+use toolgate_store::{AuditRow, Event};
 
 use crate::assemble::{COMPONENT_FILE, PluginFiles, RELEASE_FILE, Refusal, SCHEMA_FILE, not_loaded};
 use crate::bundle;
@@ -227,6 +228,17 @@ pub fn commit(
     };
     layer.write_installed(&lock, &installed)?;
     Ok(installed)
+}
+
+/// The row of an install or an update; who accepted it is added by whoever knows.
+pub fn row(installed: &Installed) -> AuditRow {
+    AuditRow::new(Event::PluginInstalled)
+        .with("plugin", installed.name.as_str())
+        .with("version", installed.version.to_string())
+        .with("release", installed.release.to_string())
+        .with("component", installed.component.to_string())
+        .with("source", installed.source.as_str())
+        .with("index", installed.index.as_deref())
 }
 
 /// Removes an installed plugin; its files go with the next install.

@@ -45,6 +45,7 @@ mod spec;
 mod status;
 mod supervise;
 mod surface;
+pub mod updates;
 mod uris;
 mod views;
 mod watch;

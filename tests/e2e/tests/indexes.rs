@@ -120,6 +120,78 @@ fn an_update_from_an_index_that_may_do_more_shows_it_and_wants_proof_auto_or_not
 }
 
 #[test]
+fn gate_auto_a_running_gateway_takes_what_may_do_no_more_and_asks_about_the_rest() {
+    let (sandbox, root) = indexed(ABSTAIN);
+    let place = path(&sandbox, "registry");
+    let narrow = |stated: &mut toolgate_signing::Release| stated.decisions = vec!["deny".to_owned()];
+    publish(&sandbox, &plugin_that(&sandbox, "1.0.1", 2, ABSTAIN, narrow));
+    sandbox.run(&["plugin", "install", "acme/guard@^1", "--yes", "--update", "auto"]).exits(0);
+    // Three days have to pass, by default.
+    publish(&sandbox, &plugin_that(&sandbox, "1.1.0", 3, ABSTAIN, narrow));
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    until_says(&mut client, "hi");
+    let event = |sandbox: &Sandbox, name: &str| {
+        let found = |row: &Value| row["details"]["event"] == name;
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let rows: Vec<Value> = sandbox.audit().into_iter().filter(found).collect();
+            if let Some(row) = rows.last() {
+                return (row.clone(), rows.len());
+            }
+            assert!(Instant::now() < until, "{name} is in the log");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    event(&sandbox, "index_refreshed");
+    assert_eq!(versions(&sandbox)[0].0, "1.0.1");
+    assert_eq!(client.close(), 0);
+    // Where nothing has to pass it is taken, and while a call runs that call ends as it began.
+    configure(&sandbox, &place, &root, "  min_age: 0s\n");
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    let installed = |version: &str| {
+        let until = Instant::now() + PATIENCE;
+        while versions(&sandbox) != [(version.to_owned(), "verified".to_owned())] {
+            assert!(Instant::now() < until, "{version} is installed by itself");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    installed("1.1.0");
+    client.send(
+        r#"{"jsonrpc":"2.0","id":"long","method":"tools/call","params":{"name":"fix__slow","arguments":{"ms":6000,"say":"whole"}}}"#,
+    );
+    publish(&sandbox, &plugin_that(&sandbox, "1.1.1", 4, ABSTAIN, narrow));
+    installed("1.1.1");
+    let reply = client.reply_to("\"long\"");
+    assert!(reply.contains("whole") && !reply.contains("isError\":true"), "{reply}");
+    let (row, _) = event(&sandbox, "plugin_installed");
+    assert_eq!(row["details"]["approver"], "nobody: its updates are automatic", "{row}");
+    // A release that denies is adopted like any other; what it declares did not grow.
+    publish(&sandbox, &plugin_that(&sandbox, "1.2.0", 5, DENY, narrow));
+    until_says(&mut client, "acme/guard");
+    publish(&sandbox, &plugin_that(&sandbox, "1.3.0", 6, ABSTAIN, |_| ()));
+    let (row, _) = event(&sandbox, "plugin_update_left");
+    assert!(row["details"]["wider"].as_str().unwrap().contains("LET something pass"), "{row}");
+    assert_eq!(row["details"]["offered"], "1.3.0");
+    // Visits later it still is what it was, and was said once.
+    let visits = || sandbox.events().iter().filter(|name| *name == "index_refreshed").count();
+    for (version, sequence) in [("2.0.0", 7), ("2.0.1", 8)] {
+        let (before, until) = (visits(), Instant::now() + PATIENCE);
+        publish(&sandbox, &plugin_that(&sandbox, version, sequence, ABSTAIN, |_| ()));
+        while visits() == before {
+            assert!(Instant::now() < until, "the index is visited again");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+    assert_eq!(event(&sandbox, "plugin_update_left").1, 1);
+    assert_eq!(versions(&sandbox)[0].0, "1.2.0");
+    let asked = sandbox.run_detached(&sandbox.command(&["plugin", "update"]), "");
+    assert_eq!(asked.code, 3, "{asked:?}");
+    assert!(asked.stderr.contains("LET something pass"), "and the difference is shown: {asked:?}");
+}
+
+#[test]
 fn gate_index_root_an_index_counts_by_the_fingerprint_of_its_root_and_never_at_first_sight() {
     let (sandbox, root) = indexed(DENY);
     let place = path(&sandbox, "registry");

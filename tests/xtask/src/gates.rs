@@ -35,6 +35,13 @@ const GATES: &[Gate] = &[
         test: "gate_caller",
     },
     Gate {
+        name: "automatic widening",
+        file: "host/gateway/src/updates.rs",
+        call: "Ok(Some(offer)) if offer.wider.is_empty() =>",
+        without: "Ok(Some(offer)) if offer.wider.len() < usize::MAX =>",
+        test: "gate_auto",
+    },
+    Gate {
         name: "locked name",
         file: "host/gateway/src/assemble/wanted.rs",
         call: "pairs.into_iter().find(|(_, one, other)| one != other)",

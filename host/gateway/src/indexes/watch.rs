@@ -1,4 +1,5 @@
-//! While a gateway serves, its indexes are asked what is new, and what was revoked is retired.
+//! While a gateway serves, its indexes are asked what is new; what was revoked is retired, and updates
+//! that may be taken are.
 //!
 //! Contract: every index is asked when the gateway starts and then once in its `refresh`; a release that
 //! was revoked, or whose signers were, is out of force before the next visit. A revoked policy blocks
@@ -19,6 +20,7 @@ use toolgate_store::{AuditRow, Event};
 use super::{IndexError, open};
 use crate::Gateway;
 use crate::assemble::{Refusal, adapter_wanted, wanted_each};
+use crate::updates::Told;
 
 impl Gateway {
     /// Asks the indexes until the gateway is gone. Not under `--locked`, where no index is asked.
@@ -34,6 +36,7 @@ async fn follow(gateway: Weak<Gateway>, host: Arc<PluginHost>, index: Index) {
     let mut known: Option<BTreeSet<String>> = None;
     let mut trouble = String::new();
     let mut client: Option<Client> = None;
+    let mut told = Told::default();
     loop {
         let Some(running) = gateway.upgrade() else { return };
         trouble = visit(&running, &index, &mut client, &trouble).await;
@@ -51,6 +54,9 @@ async fn follow(gateway: Weak<Gateway>, host: Arc<PluginHost>, index: Index) {
             }
         }
         known = Some(now.into_iter().map(|(key, _)| key).collect());
+        if trouble.is_empty() {
+            running.adopt(&host, &index.name, &mut told).await;
+        }
         drop(running);
         if changed {
             Gateway::reload(&gateway, &host, Vec::new()).await;

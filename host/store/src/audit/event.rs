@@ -132,6 +132,8 @@ pub enum Event {
     HiddenTextFound,
     /// An index of plugins revoked a plugin that was in force, or a key that signed it.
     PluginRevoked,
+    /// A newer release of an installed plugin was not taken by itself; says why, and what it may do more.
+    PluginUpdateLeft,
     /// Something new was read of an index of plugins.
     IndexRefreshed,
     /// What an index of plugins shows was refused, or it could not be read; says why.
@@ -205,6 +207,7 @@ impl Event {
         Self::PluginPutAside,
         Self::HiddenTextFound,
         Self::PluginRevoked,
+        Self::PluginUpdateLeft,
         Self::IndexRefreshed,
         Self::IndexRefused,
         Self::AuditGap,
@@ -275,6 +278,7 @@ impl Event {
             Self::PluginPutAside => "plugin_put_aside",
             Self::HiddenTextFound => "hidden_text_found",
             Self::PluginRevoked => "plugin_revoked",
+            Self::PluginUpdateLeft => "plugin_update_left",
             Self::IndexRefreshed => "index_refreshed",
             Self::IndexRefused => "index_refused",
             Self::AuditGap => "audit_gap",
@@ -324,7 +328,7 @@ impl Event {
             Self::PluginTrap | Self::PluginPutAside => "plugin.run",
             Self::PluginRevoked => "plugin.revoke",
             Self::IndexRefreshed | Self::IndexRefused => "plugin.index",
-            Self::PluginInstalled => "plugin.install",
+            Self::PluginInstalled | Self::PluginUpdateLeft => "plugin.install",
             Self::PluginRemoved => "plugin.remove",
             Self::PluginDenied | Self::PluginDenialLifted => "plugin.deny",
             Self::PluginTrustAdded | Self::PluginTrustRemoved => "plugin.trust",

@@ -6,6 +6,7 @@ use std::time::Duration;
 use toolgate_config::Config;
 use toolgate_config::plugins_layer::Installed;
 use toolgate_gateway::indexes::{self, Found, IndexError, refused_row};
+use toolgate_gateway::updates;
 use toolgate_registry::{ErrorClass, Reference};
 
 use crate::exit::{Code, Failure};
@@ -38,22 +39,14 @@ pub(super) async fn newer(
     let Reference::Registry { name, range } = reference(text)? else {
         return found(config, text).await.map(|found| Newer::Found(Box::new(found)));
     };
-    let failed = |error: IndexError| refused(config, &error);
-    let mut chosen = indexes::newest(config, &name, &range, None).await.map_err(failed)?;
-    let newest = chosen.release.line.clone();
-    if newest.release == old.release {
-        return Ok(Newer::Unchanged);
+    match updates::newer(config, &name, &range, old, min_age)
+        .await
+        .map_err(|error| refused(config, &error))?
+    {
+        updates::Newer::Found(found) => Ok(Newer::Found(found)),
+        updates::Newer::Unchanged => Ok(Newer::Unchanged),
+        updates::Newer::Waits(version) => Ok(Newer::Waits(too_young(&version, min_age))),
     }
-    if chosen.age() < min_age {
-        let waits = Newer::Waits(too_young(&newest.version, min_age));
-        chosen = match indexes::newest(config, &name, &range, Some(min_age)).await {
-            Ok(older) if older.release.line.sequence > old.sequence => older,
-            Ok(_) => return Ok(waits),
-            Err(error) if matches!(error.code(), "young" | "no-version") => return Ok(waits),
-            Err(error) => return Err(failed(error)),
-        };
-    }
-    chosen.fetch().await.map(|found| Newer::Found(Box::new(found))).map_err(failed)
 }
 
 /// Why a release is not taken yet.

@@ -95,13 +95,7 @@ async fn update_one(config: &Config, args: &PluginUpdate, old: &Installed) -> Re
     if Duration::from_millis(offer.age_ms()) < min_age {
         return Ok(row("waits", fetch::too_young(&stated.version, min_age)));
     }
-    let terms = Terms {
-        decisions: old.decisions.clone(),
-        settings: old.settings.clone(),
-        grants: old.grants.clone(),
-        update: old.update,
-        allow_older: args.allow_older,
-    };
+    let terms = Terms::of(old, args.allow_older);
     // `auto` is the operator's choice, and only for a release that may do no more than the one before.
     let unasked = args.yes || (old.update == UpdateMode::Auto && offer.wider.is_empty());
     let installed = accept(config, &offer, &terms, unasked, args.json)?;
@@ -155,17 +149,7 @@ fn accept(
     };
     let installed = compiled(config, offer, terms)?;
     let by = proven.as_ref().map_or_else(|| "no proof needed".to_owned(), operator::Proven::approver);
-    note(
-        config,
-        AuditRow::new(Event::PluginInstalled)
-            .with("plugin", installed.name.as_str())
-            .with("version", installed.version.to_string())
-            .with("release", installed.release.to_string())
-            .with("component", installed.component.to_string())
-            .with("source", installed.source.as_str())
-            .with("index", installed.index.as_deref())
-            .with("approver", by),
-    )?;
+    note(config, install::row(&installed).with("approver", by))?;
     Ok(installed)
 }
 
