@@ -18,6 +18,8 @@ pub enum ErrorClass {
     Usage,
     /// The machine or the network failed, or there is nothing of that name.
     Failed,
+    /// Somebody has to sign in first.
+    Authentication,
 }
 
 /// Why a registry or a release in it is refused.
@@ -266,6 +268,22 @@ pub enum RegistryError {
         /// What is wrong with it.
         why: String,
     },
+    /// A registry wants a sign-in that it did not get.
+    #[error("{url} wants a sign-in: {why}")]
+    SignIn {
+        /// What was asked.
+        url: String,
+        /// What is missing or was refused.
+        why: String,
+    },
+    /// An address that may not be dialled.
+    #[error("{url} is not asked: {why}")]
+    NotDialled {
+        /// Where to.
+        url: String,
+        /// Which address it is.
+        why: String,
+    },
     /// A text that refers to no plugin.
     #[error("`{what}` refers to no plugin: {why}")]
     Reference {
@@ -357,6 +375,8 @@ impl RegistryError {
             Self::Absent(_) => "absent",
             Self::NoVersion { .. } => "no-version",
             Self::Source { .. } => "source",
+            Self::SignIn { .. } => "sign-in",
+            Self::NotDialled { .. } => "not-dialled",
             Self::Reference { .. } => "reference",
             Self::Unreachable { .. } => "unreachable",
             Self::State { .. } => "state",
@@ -371,7 +391,11 @@ impl RegistryError {
     /// What kind of error this is, for exit codes.
     pub fn class(&self) -> ErrorClass {
         match self {
-            Self::Source { .. } | Self::Reference { .. } | Self::NewerState { .. } => ErrorClass::Usage,
+            Self::SignIn { .. } => ErrorClass::Authentication,
+            Self::Source { .. }
+            | Self::NotDialled { .. }
+            | Self::Reference { .. }
+            | Self::NewerState { .. } => ErrorClass::Usage,
             Self::Absent(_)
             | Self::NoVersion { .. }
             | Self::Yanked { .. }

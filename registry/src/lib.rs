@@ -39,6 +39,7 @@ mod merkle;
 mod names;
 pub mod oci;
 mod publisher;
+mod reach;
 mod reference;
 mod serve;
 mod source;
@@ -61,6 +62,7 @@ pub use publisher::{
     Publisher, Revoke, RootChange, Signers, Status, Verified, first_root, mirror, read_proposal,
     sign_proposal, verify,
 };
+pub use reach::{Credentials, Host, Reach};
 pub use reference::{Reference, push_target};
 pub use serve::Server;
 pub use source::Source;

@@ -9,7 +9,7 @@
 //! Bounds: 4 MiB a manifest, 100 referrers, one retry to sign in, five redirects, the limits of a plugin.
 //!
 //! Threat: a registry that answers anything, sends elsewhere or asks for credentials. Plain HTTP is for this
-//! machine alone; redirects are followed for reading only, over https, and carry no token to another
+//! machine alone, and each address, also of a redirect and of a token service, is judged by `reach`; redirects are followed for reading only, over https, and carry no token to another
 //! origin; credentials go to the registry, or to a token service of its own domain.
 
 mod manifest;
@@ -17,13 +17,13 @@ mod session;
 
 use bytes::Bytes;
 use reqwest::{Method, StatusCode};
-use toolgate_base::Secret;
 use toolgate_net::Url;
 use toolgate_signing::{Digest, MAX_ENVELOPE};
 
 use crate::MAX_COMPONENT;
 use crate::client::Fetched;
 use crate::error::RegistryError;
+use crate::reach::Reach;
 use crate::reference::paired;
 use manifest::{Descriptor, Manifest, RELEASE, WASM};
 use session::Session;
@@ -32,15 +32,6 @@ use session::Session;
 const MAX_MANIFEST: u64 = 4 * 1024 * 1024;
 /// Most referrers that are looked at.
 const MAX_REFERRERS: usize = 100;
-
-/// Name and password for a registry that wants them.
-#[derive(Debug, Clone)]
-pub struct Credentials {
-    /// The name.
-    pub username: String,
-    /// The password, or a token in its place.
-    pub password: Secret,
-}
 
 /// One repository of an OCI registry.
 pub struct Repository {
@@ -61,9 +52,10 @@ pub struct Pushed {
 }
 
 impl Repository {
-    /// A repository by host (with its port) and name, as [`crate::Reference::Oci`] has them. Nothing is asked.
-    pub fn new(host: &str, name: &str, credentials: Option<Credentials>) -> Result<Self, RegistryError> {
-        let session = Session::new(host, name, credentials)?;
+    /// A repository by host (with its port) and name, as [`crate::Reference::Oci`] has them, reached as
+    /// `reach` says. Nothing is asked.
+    pub fn new(host: &str, name: &str, reach: &Reach) -> Result<Self, RegistryError> {
+        let session = Session::new(host, name, reach)?;
         Ok(Self { session, host: host.to_owned(), name: name.to_owned() })
     }
 

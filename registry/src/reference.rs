@@ -15,13 +15,15 @@ use std::path::{Path, PathBuf};
 
 use semver::VersionReq;
 use toolgate_net::Url;
+use toolgate_net::guard::Dialer;
 use toolgate_signing::{Digest, MAX_ENVELOPE};
 
 use crate::client::Fetched;
 use crate::error::RegistryError;
 use crate::layout::is_plugin_name;
 use crate::oci::Repository;
-use crate::source::{check_url, get, http_client};
+use crate::reach::Reach;
+use crate::source::{check_url, get};
 use crate::{MAX_COMPONENT, files};
 
 /// The file of a release.
@@ -87,17 +89,17 @@ impl Reference {
     }
 
     /// The bytes that it stands for; `base` is where a relative directory begins. A name stands for none
-    /// by itself: a [`crate::Client`] resolves it.
-    pub async fn fetch(&self, base: &Path) -> Result<Fetched, RegistryError> {
+    /// by itself: a [`crate::Client`] resolves it. Hosts are reached as `reach` says.
+    pub async fn fetch(&self, base: &Path, reach: &Reach) -> Result<Fetched, RegistryError> {
         match self {
             Self::Registry { .. } => Err(RegistryError::Reference {
                 what: self.to_string(),
                 why: "a name is looked up in a registry".to_owned(),
             }),
             Self::Directory(path) => directory(&base.join(path)),
-            Self::Release(url) => web(url).await,
+            Self::Release(url) => web(url, reach).await,
             Self::Oci { host, repository, digest } => {
-                Repository::new(host, repository, None)?.fetch(*digest).await
+                Repository::new(host, repository, reach)?.fetch(*digest).await
             }
         }
     }
@@ -128,19 +130,19 @@ fn directory(path: &Path) -> Result<Fetched, RegistryError> {
     paired(&path.display().to_string(), component, release)
 }
 
-async fn web(url: &Url) -> Result<Fetched, RegistryError> {
-    let client = http_client().map_err(|why| RegistryError::Source { what: url.to_string(), why })?;
+async fn web(url: &Url, reach: &Reach) -> Result<Fetched, RegistryError> {
+    let dialer = reach.dialer(url).map_err(|why| RegistryError::Source { what: url.to_string(), why })?;
     let component_url = url
         .join(COMPONENT_FILE)
         .map_err(|error| RegistryError::Reference { what: url.to_string(), why: error.to_string() })?;
-    let release = whole(&client, url.clone(), MAX_ENVELOPE as u64).await?;
-    let component = whole(&client, component_url, MAX_COMPONENT).await?;
+    let release = whole(&dialer, url, MAX_ENVELOPE as u64).await?;
+    let component = whole(&dialer, &component_url, MAX_COMPONENT).await?;
     paired(url.as_str(), component, release)
 }
 
-async fn whole(client: &reqwest::Client, url: Url, limit: u64) -> Result<Vec<u8>, RegistryError> {
+async fn whole(dialer: &Dialer, url: &Url, limit: u64) -> Result<Vec<u8>, RegistryError> {
     let what = url.to_string();
-    match get(client, url, limit.saturating_add(1)).await? {
+    match get(dialer, url, limit.saturating_add(1)).await? {
         None => Err(RegistryError::Unreachable { url: what, detail: "there is no such file".to_owned() }),
         Some(bytes) if bytes.len() as u64 > limit => Err(RegistryError::TooLarge { what, limit }),
         Some(bytes) => Ok(bytes),

@@ -2,10 +2,11 @@
 //! that speaks TLS.
 //!
 //! Contract: GET and HEAD of files that a registry has, and of nothing else: no directory is listed, no
-//! path with a dot at the start of a part, no link out of the directory is followed. Plain HTTP, so a
-//! loopback address only: what is served is signed, but who asks for what is not everybody's business.
+//! path with a dot at the start of a part, no link out of the directory is followed. Plain HTTP is for a
+//! loopback address only, any other needs a certificate: what is served is signed, but who asks for what is
+//! not everybody's business.
 //!
-//! Bounds: 256 connections, 16 KiB of a request's head, 30 s for it to arrive; files go out in pieces of
+//! Bounds: 256 connections, 16 KiB of a request's head, 30 s for the handshake and for the head to arrive; files go out in pieces of
 //! 64 KiB, as fast as the reader takes them.
 
 use std::convert::Infallible;
@@ -27,9 +28,12 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::fs::File;
-use tokio::io::AsyncReadExt as _;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
+use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
 
 use crate::error::RegistryError;
 use crate::layout;
@@ -48,18 +52,23 @@ pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     directory: Arc<Path>,
+    tls: Option<TlsAcceptor>,
 }
 
 impl Server {
-    /// Takes a loopback address.
+    /// Takes an address: a loopback one, or any with a certificate ([`toolgate_net::server_tls`]).
     ///
     /// # Errors
     /// [`RegistryError::Source`] for another address, or for a directory without a registry.
-    pub async fn bind(directory: &Path, address: SocketAddr) -> Result<Self, RegistryError> {
-        if !address.ip().to_canonical().is_loopback() {
+    pub async fn bind(
+        directory: &Path,
+        address: SocketAddr,
+        tls: Option<Arc<ServerConfig>>,
+    ) -> Result<Self, RegistryError> {
+        if tls.is_none() && !address.ip().to_canonical().is_loopback() {
             return Err(RegistryError::Source {
                 what: format!("http://{address}"),
-                why: "this server speaks plain HTTP and listens on a loopback address only; for other machines put a web server with TLS in front, or serve the directory as static files".to_owned(),
+                why: "plain HTTP is spoken on a loopback address only; give a certificate with its key, put a web server with TLS in front, or serve the directory as static files".to_owned(),
             });
         }
         let failed = |doing, source| RegistryError::Io { path: directory.to_owned(), doing, source };
@@ -78,12 +87,17 @@ impl Server {
             url: format!("http://{address}"),
             detail: format!("it cannot be listened on: {error}"),
         })?;
-        Ok(Self { listener, address, directory: real.into() })
+        Ok(Self { listener, address, directory: real.into(), tls: tls.map(TlsAcceptor::from) })
     }
 
     /// The address in use; with port 0, the port that was given.
     pub const fn local_addr(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where clients find it.
+    pub fn url(&self) -> String {
+        format!("{}://{}/", if self.tls.is_some() { "https" } else { "http" }, self.address)
     }
 
     /// Serves until `stop` ends; then open connections are dropped.
@@ -100,9 +114,16 @@ impl Server {
             let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
             match self.listener.accept().await {
                 Ok((stream, _)) => {
-                    let directory = Arc::clone(&self.directory);
+                    let (directory, tls) = (Arc::clone(&self.directory), self.tls.clone());
                     tokio::spawn(async move {
-                        connection(directory, stream).await;
+                        match tls {
+                            None => connection(directory, stream).await,
+                            Some(tls) => match timeout(HEAD_TIMEOUT, tls.accept(stream)).await {
+                                Ok(Ok(stream)) => connection(directory, stream).await,
+                                Ok(Err(error)) => tracing::debug!(%error, "a handshake came to nothing"),
+                                Err(_) => tracing::debug!("a handshake took too long"),
+                            },
+                        }
                         drop(place);
                     });
                 }
@@ -115,7 +136,10 @@ impl Server {
     }
 }
 
-async fn connection(directory: Arc<Path>, stream: TcpStream) {
+async fn connection<S>(directory: Arc<Path>, stream: S)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let service = service_fn(move |request: Request<Incoming>| {
         let directory = Arc::clone(&directory);
         async move { Ok::<_, Infallible>(answer(&directory, request.method(), request.uri().path()).await) }
@@ -274,10 +298,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("config.json"), "{}").unwrap();
         for address in ["0.0.0.0:0", "192.0.2.1:0", "[::]:0"] {
-            let bound = Server::bind(directory.path(), address.parse().unwrap()).await;
+            let bound = Server::bind(directory.path(), address.parse().unwrap(), None).await;
             assert_eq!(bound.err().unwrap().code(), "source", "{address}");
         }
-        Server::bind(directory.path(), "127.0.0.1:0".parse().unwrap()).await.unwrap();
+        Server::bind(directory.path(), "127.0.0.1:0".parse().unwrap(), None).await.unwrap();
     }
 
     #[tokio::test]

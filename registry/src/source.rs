@@ -2,19 +2,18 @@
 //!
 //! Threat: the server answers anything, of any length, at any pace, and sends elsewhere. Every file has a
 //! limit that is held while it arrives, every request a deadline; no redirect is followed; plain HTTP is
-//! for this machine alone. Nothing that arrives is believed here: that is the client's work.
+//! for this machine alone, and which addresses are dialled is said in `reach`. Nothing that arrives is
+//! believed here: that is the client's work.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use reqwest::StatusCode;
-use toolgate_net::{ClientOptions, Url, client, is_loopback};
+use reqwest::{Method, StatusCode};
+use toolgate_net::guard::Dialer;
+use toolgate_net::{Url, is_loopback};
 
 use crate::error::RegistryError;
 use crate::files;
-
-/// Longest time for one file.
-const DEADLINE: Duration = Duration::from_mins(5);
+use crate::reach::{Reach, not_dialled, unsent};
 
 /// A place with the files of a registry.
 #[derive(Debug, Clone)]
@@ -23,7 +22,7 @@ pub struct Source(Place);
 #[derive(Debug, Clone)]
 enum Place {
     Directory(PathBuf),
-    Web { base: Url, client: reqwest::Client },
+    Web { base: Url, dialer: Dialer },
 }
 
 impl Source {
@@ -32,11 +31,11 @@ impl Source {
         Self(Place::Directory(path.into()))
     }
 
-    /// The files below a URL: https, or http to a loopback address.
+    /// The files below a URL: https, or http to a loopback address, reached as `reach` says.
     ///
     /// # Errors
     /// [`RegistryError::Source`] with what is wrong with the URL.
-    pub fn web(url: &str) -> Result<Self, RegistryError> {
+    pub fn web(url: &str, reach: &Reach) -> Result<Self, RegistryError> {
         let refused = |why: &str| RegistryError::Source { what: url.to_owned(), why: why.to_owned() };
         let mut base = Url::parse(url).map_err(|error| refused(&error.to_string()))?;
         check_url(&base).map_err(refused)?;
@@ -47,13 +46,13 @@ impl Source {
         if !base.path().ends_with('/') {
             base.set_path(&format!("{}/", base.path()));
         }
-        let client = http_client().map_err(|why| refused(&why))?;
-        Ok(Self(Place::Web { base, client }))
+        let dialer = reach.dialer(&base).map_err(|why| refused(&why))?;
+        Ok(Self(Place::Web { base, dialer }))
     }
 
     /// A URL or the path of a directory; a relative one counts from `base`.
-    pub fn parse(text: &str, base: &Path) -> Result<Self, RegistryError> {
-        if text.contains("://") { Self::web(text) } else { Ok(Self::directory(base.join(text))) }
+    pub fn parse(text: &str, base: &Path, reach: &Reach) -> Result<Self, RegistryError> {
+        if text.contains("://") { Self::web(text, reach) } else { Ok(Self::directory(base.join(text))) }
     }
 
     /// A file, at most `limit` bytes; nothing where there is none.
@@ -75,12 +74,12 @@ impl Source {
                     Err(RegistryError::Unreachable { url: path.to_owned(), detail: error.to_string() })
                 })
             }
-            Place::Web { base, client } => {
+            Place::Web { base, dialer } => {
                 let url = base.join(path).map_err(|error| RegistryError::Source {
                     what: path.to_owned(),
                     why: error.to_string(),
                 })?;
-                get(client, url, limit).await
+                get(dialer, &url, limit).await
             }
         }
     }
@@ -93,12 +92,6 @@ impl std::fmt::Display for Source {
             Place::Web { base, .. } => write!(formatter, "{base}"),
         }
     }
-}
-
-/// A client for files: nothing followed, everything bounded.
-pub(crate) fn http_client() -> Result<reqwest::Client, String> {
-    let options = ClientOptions { total_timeout: Some(DEADLINE), ..ClientOptions::default() };
-    client(&options).map_err(|error| error.to_string())
 }
 
 /// https, or http to this machine; no user name in it.
@@ -118,14 +111,11 @@ pub(crate) fn check_url(url: &Url) -> Result<(), &'static str> {
 }
 
 /// At most the first `limit` bytes of what a URL answers; nothing where it says that there is nothing.
-pub(crate) async fn get(
-    client: &reqwest::Client,
-    url: Url,
-    limit: u64,
-) -> Result<Option<Vec<u8>>, RegistryError> {
+pub(crate) async fn get(dialer: &Dialer, url: &Url, limit: u64) -> Result<Option<Vec<u8>>, RegistryError> {
     let shown = url.to_string();
     let failed = |detail: String| RegistryError::Unreachable { url: shown.clone(), detail };
-    let response = client.get(url).send().await.map_err(|error| failed(said(&error)))?;
+    let request = dialer.request(Method::GET, url.clone()).map_err(|error| not_dialled(url, &error))?;
+    let response = request.send().await.map_err(|error| unsent(url, &error))?;
     match response.status() {
         StatusCode::OK => body(response, limit).await.map(Some).map_err(|error| failed(said(&error))),
         StatusCode::NOT_FOUND | StatusCode::GONE => Ok(None),
@@ -172,7 +162,7 @@ mod tests {
             "http://127.0.0.1:1/x",
             "http://[::1]/",
         ] {
-            Source::web(good).unwrap();
+            Source::web(good, &Reach::default()).unwrap();
         }
         for bad in [
             "http://plugins.example",
@@ -184,9 +174,9 @@ mod tests {
             "https://plugins.example/#x",
             "https://",
         ] {
-            assert_eq!(Source::web(bad).unwrap_err().code(), "source", "{bad}");
+            assert_eq!(Source::web(bad, &Reach::default()).unwrap_err().code(), "source", "{bad}");
         }
-        let directory = Source::parse("./index", Path::new("/srv")).unwrap();
+        let directory = Source::parse("./index", Path::new("/srv"), &Reach::default()).unwrap();
         assert_eq!(directory.to_string(), "/srv/./index");
     }
 }

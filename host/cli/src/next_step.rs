@@ -15,6 +15,12 @@ pub(crate) fn of(code: &str) -> Option<&'static str> {
         "freeze" => {
             "its maintainers renew it with `toolgate registry refresh`; if they did, something between you and them holds it back"
         }
+        "sign-in" => {
+            "name the host under plugins.hosts in toolgate.yaml with `username` and `password: \"${NAME}\"`; `plugin publish` takes --username and --password-file"
+        }
+        "not-dialled" => {
+            "if its host is meant to be in a private network, say so: `private: true` for it under plugins.hosts in toolgate.yaml, or --private on the command line"
+        }
         "unreachable" => {
             "look whether the address is right and reachable; what is installed goes on meanwhile"
         }

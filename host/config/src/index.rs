@@ -1,7 +1,10 @@
-//! The registries of plugins that the operator names: `plugins.indexes`.
+//! The registries of plugins that the operator names, and how hosts are reached: `plugins.indexes` and
+//! `plugins.hosts`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
+use toolgate_base::Secret;
 use toolgate_signing::Digest;
 
 /// How often an index is asked while Toolgate serves, unless its entry says otherwise.
@@ -34,4 +37,20 @@ pub enum Updates {
     Auto,
     /// Nothing is looked for: `plugin update` refuses.
     Never,
+}
+
+/// One entry of `plugins.hosts`: what is known of a host that plugins come from, be it that of an index, of
+/// an OCI registry or of a release.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SourceHost {
+    /// The host in lower case, with its port where that is not 443.
+    pub host: String,
+    /// A file with certificates of authorities, as PEM, that are believed for it beside those of this machine.
+    pub ca: Option<PathBuf>,
+    /// Whether it has an address of a private network.
+    pub private: bool,
+    /// As whom to sign in to an OCI registry, with the password.
+    pub sign_in: Option<(String, Secret)>,
+    /// The password as it stands in the file, where it is a template.
+    pub(crate) shown_password: String,
 }

@@ -292,6 +292,19 @@ fn plugins_value(config: &Config) -> Value {
             })
         })
         .collect();
+    let hosts: Vec<Value> = plugins
+        .hosts
+        .iter()
+        .map(|host| {
+            json!({
+                "host": host.host,
+                "ca": host.ca,
+                "private": host.private,
+                "username": host.sign_in.as_ref().map(|(name, _)| name),
+                "password": host.sign_in.as_ref().map(|_| &host.shown_password),
+            })
+        })
+        .collect();
     let update = match plugins.update {
         Updates::Ask => "ask",
         Updates::Auto => "auto",
@@ -299,6 +312,7 @@ fn plugins_value(config: &Config) -> Value {
     };
     json!({
         "indexes": indexes,
+        "hosts": hosts,
         "update": update,
         "min_age": show(plugins.min_age),
         "bundle": match plugins.bundle { Bundle::Default => "default", Bundle::None => "none" },

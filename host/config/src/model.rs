@@ -17,7 +17,7 @@ use crate::error::ConfigError;
 use crate::error::Notice;
 use crate::expand::{VariableUse, Variables};
 use crate::grants::{self, Grants};
-use crate::index::{Index, Updates};
+use crate::index::{Index, SourceHost, Updates};
 use crate::places::Places;
 use crate::plugins_layer::PluginsLayer;
 use crate::server::Server;
@@ -218,6 +218,8 @@ pub struct Plugins {
     pub update: Updates,
     /// Registries of plugins, in the order in which they are asked.
     pub indexes: Vec<Index>,
+    /// What is known of hosts that plugins come from.
+    pub hosts: Vec<SourceHost>,
 }
 
 impl Default for Plugins {
@@ -231,6 +233,7 @@ impl Default for Plugins {
             min_age: DEFAULT_MIN_AGE,
             update: Updates::default(),
             indexes: Vec::new(),
+            hosts: Vec::new(),
         }
     }
 }

@@ -7,6 +7,7 @@
 
 mod fields;
 mod grants;
+mod hosts;
 mod indexes;
 pub(crate) mod keys;
 mod persona;

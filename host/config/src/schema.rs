@@ -232,6 +232,20 @@ fn plugins() -> Value {
                 _ => duration("How often it is asked while Toolgate serves. Default: 1h, at least 1s."),
             }),
         }),
+        "hosts" => json!({
+            "type": "array",
+            "description": "What is known of hosts that plugins come from.",
+            "items": block(&keys::HOST, "One host.", |key| match key {
+                "host" => text("HOST or HOST:PORT."),
+                "ca" => text("A file with certificates of authorities, as PEM, that are believed for it too."),
+                "private" => json!({
+                    "type": "boolean",
+                    "description": "Whether it has an address of a private network. Default: false.",
+                }),
+                "username" => text("As whom to sign in to an OCI registry."),
+                _ => text("The password, as ${NAME}."),
+            }),
+        }),
         "min_age" => text("How old a release must be before an update takes it, as 3d. Default: 3d."),
         _ => json!({
             "type": "array",

@@ -12,6 +12,7 @@
 //! Threat: whoever serves an index; see `toolgate_registry`. Memory that cannot be read refuses the plugins
 //! that the index is heard about: what it revoked is not known then.
 
+mod reach;
 mod standing;
 mod watch;
 
@@ -31,6 +32,7 @@ use toolgate_signing::{Digest, VerifiedRelease};
 use crate::assemble::{PluginFiles, Refusal, Revoked, rule_for};
 use crate::bundle;
 
+pub use reach::reach;
 pub use standing::{Standing, standings};
 pub use watch::refused_row;
 
@@ -59,6 +61,14 @@ pub enum IndexError {
         /// The indexes that were asked, in order.
         asked: Vec<String>,
     },
+    /// An entry of `plugins.hosts` that cannot be used.
+    #[error("plugins.hosts, {host}: {reason}")]
+    Host {
+        /// The host.
+        host: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// No index is configured at all.
     #[error(
         "{0} is a name, and no index is configured; add one under plugins.indexes in toolgate.yaml, with the fingerprint of its root"
@@ -76,7 +86,7 @@ impl IndexError {
         match self {
             Self::Index { source, .. } | Self::Reference(source) => source.class(),
             Self::Absent { .. } => ErrorClass::Failed,
-            Self::NoIndex(_) => ErrorClass::Usage,
+            Self::NoIndex(_) | Self::Host { .. } => ErrorClass::Usage,
         }
     }
 
@@ -86,6 +96,7 @@ impl IndexError {
             Self::Index { source, .. } | Self::Reference(source) => source.code(),
             Self::Absent { .. } => "absent",
             Self::NoIndex(_) => "no-index",
+            Self::Host { .. } => "host",
         }
     }
 
@@ -160,7 +171,10 @@ pub async fn find(config: &Config, reference: &Reference, base: &Path) -> Result
     if let Reference::Registry { name, range } = reference {
         return newest(config, name, range, None).await?.fetch().await;
     }
-    let fetched = reference.fetch(base).await.map_err(|error| IndexError::Reference(Box::new(error)))?;
+    let fetched = reference
+        .fetch(base, &reach(config)?)
+        .await
+        .map_err(|error| IndexError::Reference(Box::new(error)))?;
     let source = match reference {
         Reference::Directory(path) => {
             let path = base.join(path);
@@ -328,7 +342,7 @@ fn is_heard(config: &Config, index: &str, plugin: &str) -> bool {
 pub(crate) fn open(config: &Config, index: &Index) -> Result<Client, IndexError> {
     let failed = |error| IndexError::of(&index.name, error);
     // The path of a directory is absolute in a configuration.
-    let source = Source::parse(&index.place, Path::new("")).map_err(failed)?;
+    let source = Source::parse(&index.place, Path::new(""), &reach(config)?).map_err(failed)?;
     Client::open(&directory(config, index), source, fingerprint(index)).map_err(failed)
 }
 

@@ -18,6 +18,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 
 #[cfg(test)]
 mod tests;
@@ -34,6 +36,8 @@ pub struct ClientOptions {
     pub user_agent: String,
     /// Refuse every URL that is not https, before anything is dialled.
     pub https_only: bool,
+    /// Certificates of authorities, as PEM, that are believed beside those of this machine.
+    pub authorities: Vec<u8>,
 }
 
 impl Default for ClientOptions {
@@ -43,6 +47,7 @@ impl Default for ClientOptions {
             total_timeout: None,
             user_agent: concat!("toolgate/", env!("CARGO_PKG_VERSION")).to_owned(),
             https_only: false,
+            authorities: Vec::new(),
         }
     }
 }
@@ -53,6 +58,12 @@ pub enum NetError {
     /// The caller's options cannot work: a defect of the calling code or of a value it passed on.
     #[error("the options for an HTTP client are not usable: {0}")]
     Options(&'static str),
+    /// The certificates of an authority cannot be used.
+    #[error("the certificates of its authority cannot be used: {0}")]
+    Authorities(String),
+    /// The certificate or the key of a server cannot be used.
+    #[error("the certificate of the server cannot be used: {0}")]
+    Certificate(String),
     /// rustls refused the configuration: a defect of this build.
     #[error("TLS could not be set up in this build")]
     Tls(#[source] rustls::Error),
@@ -73,7 +84,7 @@ pub(crate) fn builder(options: &ClientOptions) -> Result<reqwest::ClientBuilder,
         return Err(NetError::Options("connect_timeout is zero; give at least a millisecond"));
     }
     let mut builder = reqwest::Client::builder()
-        .tls_backend_preconfigured(tls()?)
+        .tls_backend_preconfigured(tls(&options.authorities)?)
         .no_proxy()
         .redirect(reqwest::redirect::Policy::none())
         .retry(reqwest::retry::never())
@@ -88,16 +99,34 @@ pub(crate) fn builder(options: &ClientOptions) -> Result<reqwest::ClientBuilder,
     Ok(builder)
 }
 
-fn tls() -> Result<rustls::ClientConfig, NetError> {
+fn tls(authorities: &[u8]) -> Result<rustls::ClientConfig, NetError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(NetError::Tls)?
-        .with_root_certificates(Arc::clone(roots()))
+        .with_root_certificates(roots_and(authorities)?)
         .with_no_client_auth();
     // A TLS setup handed to reqwest is used as it is, so the protocols it may choose are named here.
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
+}
+
+/// The machine's roots and those that the caller names.
+fn roots_and(authorities: &[u8]) -> Result<Arc<RootCertStore>, NetError> {
+    if authorities.is_empty() {
+        return Ok(Arc::clone(roots()));
+    }
+    let unusable = |error: &dyn std::fmt::Display| NetError::Authorities(error.to_string());
+    let mut store = RootCertStore::clone(roots());
+    let before = store.len();
+    for certificate in CertificateDer::pem_slice_iter(authorities) {
+        let certificate = certificate.map_err(|error| unusable(&error))?;
+        store.add(certificate).map_err(|error| unusable(&error))?;
+    }
+    if store.len() == before {
+        return Err(NetError::Authorities("there is no certificate in PEM form".to_owned()));
+    }
+    Ok(Arc::new(store))
 }
 
 /// The machine's roots, read once: parsing them takes milliseconds, and a root that changes while

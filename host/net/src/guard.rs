@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{HeaderMap, LOCATION};
-use reqwest::{Client, Method, StatusCode, Url};
+use reqwest::{Client, Method, RequestBuilder, StatusCode, Url};
 
 use crate::address::{AddressClass, class_of_host, classify};
 use crate::client::{ClientOptions, NetError, builder};
@@ -69,6 +69,69 @@ pub fn public_or(loopback: &[String]) -> AddressRule {
         AddressClass::Loopback => named.contains(&bare(host)),
         _ => false,
     })
+}
+
+/// As [`public_or`], and addresses of private networks for the hosts in `private`: those that the operator
+/// says are there. Link-local addresses and those of cloud credentials are nobody's.
+pub fn public_or_private(loopback: &[String], private: &[String]) -> AddressRule {
+    let elsewhere = public_or(loopback);
+    let named: Vec<String> = private.iter().map(|host| bare(host)).collect();
+    Arc::new(move |host, address| {
+        elsewhere(host, address)
+            || (classify(address) == AddressClass::Private && named.contains(&bare(host)))
+    })
+}
+
+/// A client whose every connection is judged, for answers that are read as they come. It follows nothing:
+/// each redirect is a request of its own, and judged like the first. Cheap to clone; clones share
+/// connections.
+#[derive(Clone)]
+pub struct Dialer {
+    client: Client,
+    permits: AddressRule,
+}
+
+impl Dialer {
+    /// A dialer with a connection pool of its own.
+    pub fn new(
+        options: &ClientOptions,
+        lookup: Arc<dyn Lookup>,
+        permits: AddressRule,
+    ) -> Result<Self, NetError> {
+        let resolver = Judged { lookup, permits: Arc::clone(&permits) };
+        let client = builder(options)?
+            .dns_resolver(Arc::new(resolver))
+            .pool_idle_timeout(Duration::from_secs(30))
+            .build()
+            .map_err(NetError::Client)?;
+        Ok(Self { client, permits })
+    }
+
+    /// A request that may be sent; the addresses of a name are judged when it is.
+    pub fn request(&self, method: Method, url: Url) -> Result<RequestBuilder, GuardError> {
+        self.check_literal(&url)?;
+        Ok(self.client.request(method, url))
+    }
+
+    /// A host that is an address is never looked up, and `localhost` is pinned in every client: both
+    /// are judged here.
+    fn check_literal(&self, url: &Url) -> Result<(), GuardError> {
+        let host = url.host_str().unwrap_or_default();
+        let name = bare(host);
+        let address = if name == "localhost" { Ok(IpAddr::from([127, 0, 0, 1])) } else { name.parse() };
+        match address {
+            Ok(address) if !(self.permits)(host, address) => {
+                Err(GuardError::Denied(refused(host, &[address])))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl std::fmt::Debug for Dialer {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Dialer")
+    }
 }
 
 /// What the caller says about one hop.
@@ -122,24 +185,17 @@ pub enum GuardError {
     Unavailable(String),
 }
 
-/// A client whose every connection is judged. Cheap to clone; clones share connections.
+/// A client that waits for whole answers and follows redirects, each one judged. Cheap to clone.
 #[derive(Clone)]
 pub struct Guard {
-    client: Client,
-    permits: AddressRule,
+    dialer: Dialer,
 }
 
 impl Guard {
     /// A guard with a connection pool of its own.
     pub fn new(lookup: Arc<dyn Lookup>, permits: AddressRule) -> Result<Self, NetError> {
         let options = ClientOptions { connect_timeout: Duration::from_secs(5), ..ClientOptions::default() };
-        let resolver = Judged { lookup, permits: Arc::clone(&permits) };
-        let client = builder(&options)?
-            .dns_resolver(Arc::new(resolver))
-            .pool_idle_timeout(Duration::from_secs(30))
-            .build()
-            .map_err(NetError::Client)?;
-        Ok(Self { client, permits })
+        Dialer::new(&options, lookup, permits).map(|dialer| Self { dialer })
     }
 
     /// Sends a request and waits for the whole answer, following redirects.
@@ -166,9 +222,8 @@ impl Guard {
         let GuardedRequest { mut method, mut url, mut headers, mut body, max_response, .. } = request;
         for _ in 0..=MAX_REDIRECTS {
             let own = rules.hop(&method, &url).map_err(GuardError::Denied)?;
-            self.check_literal(&url)?;
-            let mut hop =
-                self.client.request(method.clone(), url.clone()).headers(headers.clone()).headers(own);
+            let hop = self.dialer.request(method.clone(), url.clone())?;
+            let mut hop = hop.headers(headers.clone()).headers(own);
             if let Some(body) = &body {
                 hop = hop.body(body.clone());
             }
@@ -184,20 +239,6 @@ impl Guard {
             url = target;
         }
         Err(GuardError::TooLarge(format!("more than {MAX_REDIRECTS} redirects")))
-    }
-
-    /// A host that is an address is never looked up, and `localhost` is pinned in every client: both
-    /// are judged here.
-    fn check_literal(&self, url: &Url) -> Result<(), GuardError> {
-        let host = url.host_str().unwrap_or_default();
-        let name = bare(host);
-        let address = if name == "localhost" { Ok(IpAddr::from([127, 0, 0, 1])) } else { name.parse() };
-        match address {
-            Ok(address) if !(self.permits)(host, address) => {
-                Err(GuardError::Denied(refused(host, &[address])))
-            }
-            _ => Ok(()),
-        }
     }
 }
 
@@ -248,7 +289,7 @@ fn refused(host: &str, found: &[IpAddr]) -> String {
 }
 
 /// A refusal of the guard's own, wherever it stands in the chain, else a failure of the network.
-fn failed(error: &reqwest::Error) -> GuardError {
+pub fn failed(error: &reqwest::Error) -> GuardError {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     let mut innermost = String::new();
     while let Some(now) = cause {

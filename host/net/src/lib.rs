@@ -14,7 +14,9 @@
 pub mod address;
 pub mod client;
 pub mod guard;
+pub mod server;
 
 pub use address::{AddressClass, class_of_host, classify, is_loopback};
 pub use client::{ClientOptions, NetError, client};
 pub use reqwest::Url;
+pub use server::server_tls;

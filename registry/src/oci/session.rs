@@ -8,11 +8,12 @@ use bytes::Bytes;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::Deserialize;
+use toolgate_net::guard::Dialer;
 use toolgate_net::{Url, is_loopback};
 
-use super::Credentials;
 use crate::error::RegistryError;
-use crate::source::{body, check_url, http_client, said};
+use crate::reach::{Credentials, Reach, not_dialled, unsent};
+use crate::source::{body, check_url, said};
 
 /// Most redirects of one download.
 const MAX_REDIRECTS: usize = 5;
@@ -20,7 +21,7 @@ const MAX_REDIRECTS: usize = 5;
 const MAX_TOKEN: u64 = 64 * 1024;
 
 pub(super) struct Session {
-    client: reqwest::Client,
+    dialer: Dialer,
     /// `https://HOST/v2/NAME/`.
     base: Url,
     credentials: Option<Credentials>,
@@ -29,20 +30,20 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(
-        host: &str,
-        name: &str,
-        credentials: Option<Credentials>,
-    ) -> Result<Self, RegistryError> {
+    pub(super) fn new(host: &str, name: &str, reach: &Reach) -> Result<Self, RegistryError> {
         let refused = |why: String| RegistryError::Source { what: host.to_owned(), why };
         let parsed =
             Url::parse(&format!("https://{host}/v2/{name}/")).map_err(|error| refused(error.to_string()))?;
-        let local = parsed.host_str().is_some_and(is_loopback);
+        let known = reach.host(host);
+        // Who names an authority for it means https on this machine too.
+        let local = parsed.host_str().is_some_and(is_loopback)
+            && known.is_none_or(|known| known.authorities.is_empty());
         let base = if local { Url::parse(&format!("http://{host}/v2/{name}/")) } else { Ok(parsed) };
         let base = base.map_err(|error| refused(error.to_string()))?;
         check_url(&base).map_err(|why| refused(why.to_owned()))?;
-        let client = http_client().map_err(refused)?;
-        Ok(Self { client, base, credentials, authorization: Mutex::default() })
+        let dialer = reach.dialer(&base).map_err(refused)?;
+        let credentials = known.and_then(|known| known.credentials.clone());
+        Ok(Self { dialer, base, credentials, authorization: Mutex::default() })
     }
 
     /// An address below the repository.
@@ -76,7 +77,7 @@ impl Session {
                 }
                 StatusCode::NOT_FOUND => return Ok(None),
                 status if status.is_redirection() => url = self.redirected(&response)?,
-                status => return Err(unreachable(&url, format!("it answers {status}"))),
+                status => return Err(self.answered(&url, status, "")),
             }
         }
         Err(unreachable(&url, format!("it is redirected more than {MAX_REDIRECTS} times")))
@@ -98,7 +99,7 @@ impl Session {
         let found = response.status();
         let text = body(response, 2048).await.unwrap_or_default();
         let text = String::from_utf8_lossy(&text).trim().to_owned();
-        Err(unreachable(&url, format!("it answers {found}, not {status}: {text}")))
+        Err(self.answered(&url, found, &format!(", not {status}: {text}")))
     }
 
     /// Sends a request, and once more after signing in where the registry wants that. `media_type` is that
@@ -110,23 +111,41 @@ impl Session {
         media_type: Option<&str>,
         content: Option<Bytes>,
     ) -> Result<Response, RegistryError> {
-        let request = || {
-            let mut request = self.client.request(method.clone(), url.clone());
+        let request = || -> Result<RequestBuilder, RegistryError> {
+            let request = self.dialer.request(method.clone(), url.clone());
+            let mut request = request.map_err(|error| not_dialled(&url, &error))?;
             if let Some(media_type) = media_type {
                 request = request.header(if content.is_some() { CONTENT_TYPE } else { ACCEPT }, media_type);
             }
-            match &content {
+            Ok(match &content {
                 Some(bytes) => request.body(bytes.clone()),
                 None => request,
-            }
+            })
         };
-        let failed = |error: reqwest::Error| unreachable(&url, said(&error));
-        let response = self.signed(request(), &url).send().await.map_err(failed)?;
+        let failed = |error: reqwest::Error| unsent(&url, &error);
+        let response = self.signed(request()?, &url).send().await.map_err(failed)?;
         if response.status() != StatusCode::UNAUTHORIZED || !self.is_own(&url) {
             return Ok(response);
         }
         self.sign_in(&response, &method).await?;
-        self.signed(request(), &url).send().await.map_err(failed)
+        self.signed(request()?, &url).send().await.map_err(failed)
+    }
+
+    /// An answer that is none of those that were hoped for.
+    fn answered(&self, url: &Url, status: StatusCode, more: &str) -> RegistryError {
+        match (status, &self.credentials) {
+            (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, Some(credentials)) => {
+                self.signed_out(&format!("it answers {status} to {}", credentials.username))
+            }
+            (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, None) => {
+                self.signed_out(&format!("it answers {status}, and no name and password were given"))
+            }
+            _ => unreachable(url, format!("it answers {status}{more}")),
+        }
+    }
+
+    fn signed_out(&self, why: &str) -> RegistryError {
+        RegistryError::SignIn { url: self.base.to_string(), why: why.to_owned() }
     }
 
     /// Where an upload goes on: at the same registry and nowhere else.
@@ -163,10 +182,12 @@ impl Session {
     async fn sign_in(&self, answer: &Response, method: &Method) -> Result<(), RegistryError> {
         let challenge = answer.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
         let challenge = challenge.unwrap_or_default().to_owned();
-        let wants = |why: &str| unreachable(&self.base, format!("it wants a sign-in, and {why}"));
-        let value = if let Some(rest) = challenge.strip_prefix("Bearer ") {
+        let wants = |why: &str| self.signed_out(why);
+        // The name of a scheme is written in any case (RFC 9110, section 11.1).
+        let (scheme, rest) = challenge.split_once(' ').unwrap_or((challenge.as_str(), ""));
+        let value = if scheme.eq_ignore_ascii_case("bearer") {
             format!("Bearer {}", self.token(rest, method).await?)
-        } else if challenge.to_ascii_lowercase().starts_with("basic") {
+        } else if scheme.eq_ignore_ascii_case("basic") {
             self.basic().ok_or_else(|| wants("no name and password were given"))?
         } else {
             return Err(wants("not in a way that is known"));
@@ -189,7 +210,7 @@ impl Session {
             token: Option<String>,
             access_token: Option<String>,
         }
-        let refused = |why: String| unreachable(&self.base, format!("it wants a token, and {why}"));
+        let refused = |why: String| self.signed_out(&format!("it wants a token, and {why}"));
         let realm = parameter(challenge, "realm").ok_or_else(|| refused("says not from where".to_owned()))?;
         let mut realm = Url::parse(&realm).map_err(|error| refused(error.to_string()))?;
         check_url(&realm).map_err(|why| refused(why.to_owned()))?;
@@ -203,19 +224,22 @@ impl Session {
             realm.query_pairs_mut().append_pair("service", &service);
         }
         realm.query_pairs_mut().append_pair("scope", &scope);
-        let mut request = self.client.get(realm.clone());
-        if let Some(basic) = self.basic() {
-            if !is_related(&realm, &self.base) {
-                return Err(refused(format!(
-                    "its token service is at {}, of another domain; no password is sent there",
-                    realm.host_str().unwrap_or_default()
-                )));
-            }
+        let basic = self.basic();
+        if basic.is_some() && !is_related(&realm, &self.base) {
+            return Err(refused(format!(
+                "its token service is at {}, of another domain; no password is sent there",
+                realm.host_str().unwrap_or_default()
+            )));
+        }
+        let request = self.dialer.request(Method::GET, realm.clone());
+        let mut request = request.map_err(|error| not_dialled(&realm, &error))?;
+        if let Some(basic) = basic {
             request = request.header(AUTHORIZATION, basic);
         }
-        let response = request.send().await.map_err(|error| unreachable(&realm, said(&error)))?;
+        let response = request.send().await.map_err(|error| unsent(&realm, &error))?;
         if !response.status().is_success() {
-            return Err(refused(format!("its token service answers {}", response.status())));
+            let more = if self.credentials.is_some() { "" } else { ", and no name and password were given" };
+            return Err(refused(format!("its token service answers {}{more}", response.status())));
         }
         let bytes = body(response, MAX_TOKEN).await.map_err(|error| unreachable(&realm, said(&error)))?;
         let answer: Answer = serde_json::from_slice(&bytes).map_err(|error| refused(error.to_string()))?;

@@ -1,6 +1,7 @@
 //! Both kinds of registry, played by a small server; the real one is asked in the end-to-end tests.
 
 use super::*;
+use crate::reach::{Credentials, Host};
 
 #[test]
 fn a_manifest_says_no_more_than_what_it_holds_and_is_the_same_each_time() {
@@ -127,6 +128,12 @@ mod fake {
 
 use crate::client::tests::fixture::{ACME, key, release};
 
+/// Somebody with a name and a password there.
+fn signing_in(address: std::net::SocketAddr) -> Reach {
+    let credentials = Credentials { username: "u".to_owned(), password: toolgate_base::Secret::new("p") };
+    Reach::new(vec![Host { host: address.to_string(), credentials: Some(credentials), ..Host::default() }])
+}
+
 fn signed() -> (Vec<u8>, Vec<u8>) {
     let component = b"component".to_vec();
     let envelope = toolgate_signing::sign_release(&release("1.0.0", 1), &component, &key(ACME));
@@ -136,7 +143,7 @@ fn signed() -> (Vec<u8>, Vec<u8>) {
 #[tokio::test]
 async fn a_plugin_goes_through_a_registry_with_referrers_tokens_and_redirects_and_comes_back() {
     let (address, state) = fake::start().await;
-    let repository = Repository::new(&address.to_string(), "acme/guard", None).unwrap();
+    let repository = Repository::new(&address.to_string(), "acme/guard", &Reach::default()).unwrap();
     let (component, release) = signed();
     let pushed = repository.push(component.clone(), release.clone(), Some("1.0.0")).await.unwrap();
     assert!(!pushed.by_fallback_tag);
@@ -157,7 +164,7 @@ async fn a_plugin_goes_through_a_registry_with_referrers_tokens_and_redirects_an
 async fn a_token_follows_no_redirect_to_another_server_and_credentials_go_to_no_other_domain() {
     let (address, state) = fake::start().await;
     let (other, there) = fake::start().await;
-    let repository = Repository::new(&address.to_string(), "acme/guard", None).unwrap();
+    let repository = Repository::new(&address.to_string(), "acme/guard", &Reach::default()).unwrap();
     let (component, release) = signed();
     let pushed = repository.push(component, release, None).await.unwrap();
     let files = state.lock().unwrap().files.clone();
@@ -167,8 +174,7 @@ async fn a_token_follows_no_redirect_to_another_server_and_credentials_go_to_no_
     let asked = there.lock().unwrap().asked.clone();
     assert!(asked.len() == 2 && asked.iter().all(|(_, header)| header.is_empty()), "{asked:?}");
     state.lock().unwrap().realm = format!("http://localhost:{}/token", other.port());
-    let credentials = Credentials { username: "u".to_owned(), password: Secret::new("p") };
-    let named = Repository::new(&address.to_string(), "acme/guard", Some(credentials)).unwrap();
+    let named = Repository::new(&address.to_string(), "acme/guard", &signing_in(address)).unwrap();
     let error = named.fetch(pushed.digest).await.unwrap_err().to_string();
     assert!(error.contains("no password is sent there"), "{error}");
 }
@@ -176,7 +182,7 @@ async fn a_token_follows_no_redirect_to_another_server_and_credentials_go_to_no_
 #[tokio::test]
 async fn what_is_not_what_was_named_is_refused_at_every_step() {
     let (address, state) = fake::start().await;
-    let repository = Repository::new(&address.to_string(), "acme/guard", None).unwrap();
+    let repository = Repository::new(&address.to_string(), "acme/guard", &Reach::default()).unwrap();
     let (component, release) = signed();
     let pushed = repository.push(component, release, None).await.unwrap();
     let good = state.lock().unwrap().files.clone();
@@ -202,4 +208,19 @@ async fn what_is_not_what_was_named_is_refused_at_every_step() {
         code(&|state| drop(state.files.insert(referrers.clone(), own.clone().into()))).await,
         "malformed"
     );
+}
+
+#[tokio::test]
+async fn a_redirect_and_a_token_service_beside_this_machine_are_not_dialled() {
+    let (address, state) = fake::start().await;
+    let repository = Repository::new(&address.to_string(), "acme/guard", &Reach::default()).unwrap();
+    let (component, release) = signed();
+    let pushed = repository.push(component, release, None).await.unwrap();
+    for place in ["https://10.1.2.3", "https://169.254.169.254", "https://[fd00::1]"] {
+        state.lock().unwrap().elsewhere = place.to_owned();
+        assert_eq!(repository.fetch(pushed.digest).await.unwrap_err().code(), "not-dialled", "{place}");
+    }
+    state.lock().unwrap().realm = "https://10.1.2.3/token".to_owned();
+    let other = Repository::new(&address.to_string(), "acme/guard", &Reach::default()).unwrap();
+    assert_eq!(other.fetch(pushed.digest).await.unwrap_err().code(), "not-dialled");
 }

@@ -68,12 +68,12 @@ async fn a_directory_gives_both_files_only_if_they_belong_together() {
     std::fs::write(directory.path().join("component.wasm"), b"component").unwrap();
     std::fs::write(directory.path().join("release.dsse.json"), &signed).unwrap();
     let reference = Reference::Directory(PathBuf::from("."));
-    let fetched = reference.fetch(directory.path()).await.unwrap();
+    let fetched = reference.fetch(directory.path(), &Reach::default()).await.unwrap();
     assert_eq!((fetched.component, fetched.release), (b"component".to_vec(), signed));
     std::fs::write(directory.path().join("component.wasm"), b"componend").unwrap();
-    assert_eq!(reference.fetch(directory.path()).await.unwrap_err().code(), "digest");
+    assert_eq!(reference.fetch(directory.path(), &Reach::default()).await.unwrap_err().code(), "digest");
     std::fs::remove_file(directory.path().join("component.wasm")).unwrap();
-    assert_eq!(reference.fetch(directory.path()).await.unwrap_err().code(), "reference");
+    assert_eq!(reference.fetch(directory.path(), &Reach::default()).await.unwrap_err().code(), "reference");
 }
 
 #[test]

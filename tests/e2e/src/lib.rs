@@ -9,11 +9,13 @@
 mod http;
 mod sandbox;
 mod stdio;
+mod steps;
 mod terminal;
 
 pub use http::{Http, Reply};
 pub use sandbox::{Run, Sandbox};
 pub use stdio::Stdio;
+pub use steps::{Steps, kill_at};
 pub use terminal::Terminal;
 
 use std::time::Duration;

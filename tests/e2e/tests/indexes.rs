@@ -11,6 +11,7 @@ use toolgate_signing::SigningKey;
 use crate::operator::with_pin;
 use crate::registry::{ACME, Served, change, path, plugin, plugin_that, registry};
 use crate::sandbox;
+use crate::web::Files;
 
 pub(crate) const ABSTAIN: u32 = 0;
 pub(crate) const DENY: u32 = 3;
@@ -333,7 +334,7 @@ fn replace(sandbox: &Sandbox, with: &str) {
     copy(&sandbox.path(with), &sandbox.path("registry"));
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap().flatten() {
         let target = to.join(entry.file_name());
@@ -362,37 +363,6 @@ fn gate_index_memory_what_was_seen_of_an_index_and_cannot_be_read_refuses_its_pl
     sandbox.run(&call).exits(0);
     let status = sandbox.run(&["mcp", "status", "--json"]).exits(0).json();
     assert_eq!(status["indexes"][0]["state"], "fresh", "{status}");
-}
-
-#[test]
-fn a_kill_at_any_moment_of_an_install_from_an_index_leaves_the_old_state_or_the_new_one() {
-    let (sandbox, _) = indexed(DENY);
-    publish(&sandbox, &plugin_that(&sandbox, "1.1.0", 2, ABSTAIN, |_| ()));
-    let old = ["plugin", "install", "acme/guard@=1.0.0", "--yes", "--allow-older"];
-    let whole = Instant::now();
-    sandbox.run(&old).exits(0);
-    let whole = whole.elapsed();
-    let mut seen = [0, 0];
-    for step in 0..16_u32 {
-        sandbox.run(&old).exits(0);
-        let mut child = sandbox
-            .command(&["plugin", "install", "acme/guard", "--yes"])
-            .stdout(std::process::Stdio::null())
-            .stderr(std::process::Stdio::null())
-            .spawn()
-            .unwrap();
-        std::thread::sleep(whole * step / 10);
-        child.kill().unwrap();
-        child.wait().unwrap();
-        let now = versions(&sandbox);
-        let [(version, state)] = &now[..] else { panic!("{now:?}") };
-        assert_eq!(state, "verified");
-        let (code, which) = if version == "1.0.0" { (3, 0) } else { (0, 1) };
-        sandbox.run(&["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#]).exits(code);
-        seen[which] += 1;
-    }
-    assert!(seen[0] > 0 && seen[1] > 0, "kills fell before and after: {seen:?}");
-    sandbox.run(&["plugin", "search"]).exits(0);
 }
 
 #[test]
@@ -515,50 +485,5 @@ fn card_012_a_plugin_is_installed_from_an_address_with_its_component_beside_it()
     ] {
         let run = install(&sandbox, &bad).exits(code);
         assert!(run.stderr.contains("next:"), "{bad}: {run:?}");
-    }
-}
-
-/// The files of a directory over HTTP on a loopback address, until the test ends.
-struct Files {
-    url: String,
-    ended: std::sync::Arc<std::sync::atomic::AtomicBool>,
-}
-
-impl Files {
-    fn serve(dir: &Path) -> Self {
-        use std::io::{BufRead as _, BufReader, Write as _};
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let ended = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-        let (dir, stop) = (dir.to_owned(), ended.clone());
-        std::thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                if stop.load(std::sync::atomic::Ordering::Relaxed) {
-                    return;
-                }
-                let mut lines = BufReader::new(&stream).lines().map_while(Result::ok);
-                let first = lines.next().unwrap_or_default();
-                let path = first.split(' ').nth(1).unwrap_or_default().trim_start_matches('/').to_owned();
-                let _ = lines.take_while(|line| !line.is_empty()).count();
-                let (status, body) = match std::fs::read(dir.join(path)) {
-                    Ok(body) => ("200 OK", body),
-                    Err(_) => ("404 Not Found", Vec::new()),
-                };
-                let head = format!(
-                    "HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
-                    body.len()
-                );
-                let mut stream = &stream;
-                let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
-            }
-        });
-        Self { url, ended }
-    }
-}
-
-impl Drop for Files {
-    fn drop(&mut self) {
-        self.ended.store(true, std::sync::atomic::Ordering::Relaxed);
-        let _ = std::net::TcpStream::connect(self.url.trim_start_matches("http://"));
     }
 }

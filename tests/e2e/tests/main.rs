@@ -16,9 +16,11 @@ mod hostile_bounds;
 mod hostile_loads;
 mod http;
 mod index_vectors;
+mod https;
 mod indexes;
 mod integrity;
 mod keys;
+mod kills;
 mod kit;
 mod life;
 mod limits;
@@ -36,6 +38,7 @@ mod servers;
 mod stopping;
 mod surface;
 mod vectors;
+mod web;
 
 /// The binary under test.
 const TOOLGATE: &str = env!("CARGO_BIN_EXE_toolgate");

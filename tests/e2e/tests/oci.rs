@@ -9,6 +9,7 @@ use toolgate_signing::SigningKey;
 
 use crate::registry::{ACME, plugin};
 use crate::sandbox;
+use crate::web::TokenProxy;
 
 /// A running registry with its files in the sandbox, ended with the test.
 struct Oci {
@@ -18,13 +19,18 @@ struct Oci {
 
 impl Oci {
     fn start(sandbox: &Sandbox) -> Self {
+        Self::start_with(sandbox, "")
+    }
+
+    /// With further lines of its settings.
+    fn start_with(sandbox: &Sandbox, more: &str) -> Self {
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let host = format!("127.0.0.1:{free}");
         let root = sandbox.path("oci");
         let settings = sandbox.write(
             "oci.yaml",
             format!(
-                "version: 0.1\nlog: {{ level: error }}\nstorage: {{ filesystem: {{ rootdirectory: {} }}, delete: {{ enabled: true }} }}\nhttp: {{ addr: {host} }}\n",
+                "version: 0.1\nlog: {{ level: error }}\nstorage: {{ filesystem: {{ rootdirectory: {} }}, delete: {{ enabled: true }} }}\nhttp: {{ addr: {host} }}\n{more}",
                 root.display()
             ),
         );
@@ -90,4 +96,89 @@ fn card_012_a_plugin_goes_through_a_registry_without_referrers_by_the_fallback_t
     drop(oci);
     sandbox.run(&["plugin", "publish", &guard, &target]).exits(1);
     sandbox.run(&["plugin", "publish", &guard, "registry"]).exits(2);
+}
+
+/// `ci` with the password below, as `htpasswd` writes it.
+const HTPASSWD: &str = "ci:$2y$05$abcdefghijklmnopqrstuu1C7yeI3ZG3Jm.nHdnKkGJg1xTYKP9Oy\n";
+const PASSWORD: &str = "secret word";
+/// Both as `Authorization: Basic` has them.
+const BASIC: &str = "Basic Y2k6c2VjcmV0IHdvcmQ=";
+
+/// The key of `acme/*` is trusted, and this host is known with a sign-in.
+fn signing_in(sandbox: &Sandbox, host: &str) {
+    let key = SigningKey::from_seed(&ACME).public();
+    sandbox.configure_fixture(
+        &[],
+        &format!(
+            "plugins:\n  trust: [{{ plugins: \"acme/*\", keys: [\"{key}\"] }}]\n  hosts: [{{ host: \"{host}\", username: ci, password: \"${{OCI_WORD}}\" }}]\n"
+        ),
+    );
+}
+
+/// Publishes and installs with the right word, and neither without it nor with another one.
+fn goes_through_with_a_sign_in(sandbox: &Sandbox, host: &str) {
+    let guard = plugin(sandbox, "1.0.0", 1);
+    let target = format!("oci://{host}/acme/guard:1.0.0");
+    let (right, wrong) = (sandbox.write("right", PASSWORD), sandbox.write("wrong", "another word"));
+    let run = sandbox.run(&["plugin", "publish", &guard, &target]).exits(4);
+    assert!(
+        run.stderr.contains("no name and password were given") && run.stderr.contains("next:"),
+        "{run:?}"
+    );
+    let publish = |file: &str| {
+        sandbox.run(&[
+            "plugin",
+            "publish",
+            &guard,
+            &target,
+            "--username",
+            "ci",
+            "--password-file",
+            file,
+            "--json",
+        ])
+    };
+    publish(&wrong).exits(4);
+    let pushed = publish(&right).exits(0).json();
+    let reference = pushed["reference"].as_str().unwrap();
+    let install = |word: &str| {
+        let loud = [("OCI_WORD", word), ("TOOLGATE_LOG", "trace")];
+        sandbox.run_with(&["plugin", "install", reference, "--yes"], "", &loud)
+    };
+    signing_in(sandbox, "127.0.0.1:1");
+    install(PASSWORD).exits(4);
+    signing_in(sandbox, host);
+    let refused = install("another word").exits(4);
+    assert!(!refused.stderr.contains("another word"), "{refused:?}");
+    let done = install(PASSWORD).exits(0);
+    // Neither the word nor what stands for it is written anywhere.
+    for said in [PASSWORD, BASIC.trim_start_matches("Basic "), "the-token"] {
+        assert!(!done.stdout.contains(said) && !done.stderr.contains(said), "{said}: {done:?}");
+        for file in ["audit.db", "audit.db-wal", "state.db", "plugins.d/acme.guard.toml"] {
+            let bytes = std::fs::read(sandbox.data().join(file)).unwrap_or_default();
+            assert!(!bytes.windows(said.len()).any(|window| window == said.as_bytes()), "{said} in {file}");
+        }
+    }
+}
+
+#[test]
+fn a_registry_that_wants_a_name_and_a_password_gets_those_of_the_configuration_and_nobody_else_does() {
+    let sandbox = sandbox();
+    let known = sandbox.write("htpasswd", HTPASSWD);
+    let oci =
+        Oci::start_with(&sandbox, &format!("auth: {{ htpasswd: {{ realm: tests, path: {known} }} }}\n"));
+    goes_through_with_a_sign_in(&sandbox, &oci.host);
+}
+
+#[test]
+fn a_registry_that_wants_a_token_gets_one_from_its_service_and_the_password_goes_there_alone() {
+    let sandbox = sandbox();
+    let oci = Oci::start(&sandbox);
+    let proxy = TokenProxy::start(&oci.host, BASIC);
+    goes_through_with_a_sign_in(&sandbox, &proxy.host);
+    let asked = proxy.asked.lock().unwrap().clone();
+    assert!(asked.iter().any(|(line, scheme)| line.contains("/v2/") && scheme == "Bearer"), "{asked:?}");
+    for (line, scheme) in &asked {
+        assert!(scheme != "Basic" || line.starts_with("GET /token?service=tests&scope=repository"), "{line}");
+    }
 }

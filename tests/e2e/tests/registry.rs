@@ -2,7 +2,6 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
-use std::time::Duration;
 
 use toolgate_e2e::{Run, Sandbox};
 use toolgate_signing::{Kind, Release, SigningKey, sign_release};
@@ -187,8 +186,14 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) fn start(sandbox: &Sandbox) -> Self {
+        Self::start_with(sandbox, &[])
+    }
+
+    /// With further options.
+    pub(crate) fn start_with(sandbox: &Sandbox, options: &[&str]) -> Self {
         let dir = path(sandbox, "registry");
-        let mut command = sandbox.command(&["registry", "serve", &dir, "--listen", "127.0.0.1:0"]);
+        let serve = ["registry", "serve", &dir, "--listen", "127.0.0.1:0"];
+        let mut command = sandbox.command(&[&serve, options].concat());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -224,40 +229,4 @@ fn a_registry_is_served_verified_and_mirrored_over_http() {
     assert_eq!(mirrored["releases"], 2);
     drop(served);
     sandbox.run(&["registry", "verify", &copy, "--root", &root]).exits(0);
-}
-
-#[test]
-fn a_publisher_that_is_killed_at_any_moment_leaves_the_old_registry_or_the_new_one() {
-    let sandbox = sandbox();
-    let root = registry(&sandbox);
-    let (dir, key) = (path(&sandbox, "registry"), path(&sandbox, "keys/publish"));
-    let started = std::time::Instant::now();
-    change(&sandbox, &["publish", &dir, &plugin(&sandbox, "0.1.0", 1)], &["publish"]).exits(0);
-    let whole = started.elapsed().max(Duration::from_millis(20));
-    let (mut killed, mut published) = (0, 1);
-    for number in 2..26 {
-        let source = plugin(&sandbox, &format!("0.{number}.0"), number);
-        let mut child = sandbox
-            .command(&["registry", "publish", &dir, &source, "--key", &key])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        // Spread over the whole life of the process; where it falls is for the machine to say.
-        std::thread::sleep(whole.mul_f64(f64::from(u32::try_from(number).unwrap()) / 25.0));
-        let _ = child.kill();
-        let ended = child.wait().unwrap();
-        let run = sandbox.run(&["registry", "verify", &dir, "--root", &root, "--json"]).exits(0).json();
-        let now = run["releases"].as_u64().unwrap();
-        if ended.success() {
-            assert_eq!(now, published + 1);
-        } else {
-            killed += 1;
-            assert!(now == published || now == published + 1, "{run}");
-        }
-        published = now;
-    }
-    assert!(killed > 0, "none of the publishers was killed in time");
-    change(&sandbox, &["publish", &dir, &plugin(&sandbox, "0.99.0", 99)], &["publish"]).exits(0);
-    sandbox.run(&["registry", "verify", &dir, "--root", &root]).exits(0);
 }

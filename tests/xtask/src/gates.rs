@@ -35,6 +35,13 @@ const GATES: &[Gate] = &[
         test: "gate_caller",
     },
     Gate {
+        name: "address",
+        file: "host/net/src/guard.rs",
+        call: "        self.check_literal(&url)?;\n        Ok(self.client.request(method, url))",
+        without: "        let _ = Self::check_literal;\n        Ok(self.client.request(method, url))",
+        test: "gate_address",
+    },
+    Gate {
         name: "automatic widening",
         file: "host/gateway/src/updates.rs",
         call: "Ok(Some(offer)) if offer.wider.is_empty() =>",

@@ -51,6 +51,8 @@ pub(crate) struct PluginPublish {
     /// A file with the password or token.
     #[arg(long, value_name = "FILE", requires = "username")]
     pub(crate) password_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) reached: super::registry::Reached,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -215,6 +215,17 @@ pub(crate) struct RegistryStatus {
     pub(crate) fail_under: Option<u64>,
 }
 
+/// How the host of a URL is reached.
+#[derive(Debug, Args, Default)]
+pub(crate) struct Reached {
+    /// A file with the certificates of an authority, as PEM, that is believed for this host too.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
+    /// Its host has an address of a private network.
+    #[arg(long)]
+    pub(crate) private: bool,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct RegistryVerify {
     /// A directory or a URL.
@@ -223,6 +234,8 @@ pub(crate) struct RegistryVerify {
     /// first root on.
     #[arg(long, value_name = "FINGERPRINT")]
     pub(crate) root: Option<String>,
+    #[command(flatten)]
+    pub(crate) reached: Reached,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -232,9 +245,15 @@ pub(crate) struct RegistryVerify {
 pub(crate) struct RegistryServe {
     /// The registry.
     pub(crate) dir: PathBuf,
-    /// Listen on this loopback address.
+    /// Listen on this address: a loopback one, or any with a certificate.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8850")]
     pub(crate) listen: std::net::SocketAddr,
+    /// Serve over https with this certificate: a PEM file, the server's own first.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The private key of --tls-cert: a PEM file.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -246,6 +265,8 @@ pub(crate) struct RegistryMirror {
     /// The fingerprint of a root, as the maintainers tell it.
     #[arg(long, value_name = "FINGERPRINT")]
     pub(crate) root: String,
+    #[command(flatten)]
+    pub(crate) reached: Reached,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

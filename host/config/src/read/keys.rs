@@ -129,10 +129,11 @@ pub(crate) const PINS: Keys = keys(&["first_use"]);
 pub(crate) const AUDIT: Keys = Keys { known: &["durability"], aliases: &[], later: &["arguments", "sinks"] };
 
 pub(crate) const PLUGINS: Keys = Keys {
-    known: &["bundle", "fallback", "trust", "load", "managed", "min_age", "update", "indexes"],
+    known: &["bundle", "fallback", "trust", "load", "managed", "min_age", "update", "indexes", "hosts"],
     aliases: &[],
     later: &[],
 };
+pub(crate) const HOST: Keys = keys(&["host", "ca", "private", "username", "password"]);
 pub(crate) const INDEX: Keys = keys(&["name", "url", "root", "refresh"]);
 pub(crate) const TRUST_RULE: Keys = keys(&["plugins", "any_of", "all_of", "keys", "index"]);
 pub(crate) const ANY_OF: Keys = keys(&["minimum", "keys"]);

@@ -12,6 +12,7 @@ use crate::model::{Bundle, Load, Plugins, TrustRule};
 use crate::places::Places;
 
 use super::grants::{read_grants, without_values};
+use super::hosts::read_hosts;
 use super::indexes::{check_rules, read_indexes};
 use super::sections::read_switch;
 use super::{Item, Reader, keys};
@@ -54,6 +55,9 @@ pub(crate) fn read_plugins(reader: &mut Reader<'_>, item: Item) -> Plugins {
     }
     if let Some(item) = fields.take("indexes") {
         plugins.indexes = read_indexes(reader, item);
+    }
+    if let Some(item) = fields.take("hosts") {
+        plugins.hosts = read_hosts(reader, item);
     }
     check_rules(reader, &whole, &plugins.indexes, &plugins.trust);
     plugins

@@ -74,6 +74,7 @@ pub(super) fn refused(config: &Config, error: &IndexError) -> Failure {
     let code = match error.class() {
         ErrorClass::Integrity => Code::Integrity,
         ErrorClass::Usage => Code::Usage,
+        ErrorClass::Authentication => Code::Authentication,
         ErrorClass::Failed => Code::Failed,
     };
     if let (Code::Integrity, Some(index)) = (code, error.index())

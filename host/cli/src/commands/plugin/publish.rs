@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use toolgate_base::Secret;
-use toolgate_registry::oci::{Credentials, Repository};
-use toolgate_registry::push_target;
+use toolgate_registry::oci::Repository;
+use toolgate_registry::{Credentials, Host, Reach, push_target};
 
 use crate::args::PluginPublish;
 use crate::commands::registry::{read_plugin, refused};
@@ -22,7 +22,9 @@ pub(super) async fn publish(args: &PluginPublish) -> Result<(), Failure> {
     })?;
     let (host, name, tag) = target;
     let plugin = read_plugin(&args.plugin)?;
-    let repository = Repository::new(&host, &name, credentials(args)?).map_err(|error| refused(&error))?;
+    let known = Host { credentials: credentials(args)?, ..args.reached.host(&host)? };
+    let repository =
+        Repository::new(&host, &name, &Reach::new(vec![known])).map_err(|error| refused(&error))?;
     let pushed = repository.push(plugin.component, plugin.release, tag.as_deref()).await;
     let pushed = pushed.map_err(|error| refused(&error))?;
     if args.json {

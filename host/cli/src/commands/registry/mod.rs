@@ -12,10 +12,10 @@ pub(crate) use change::read_plugin;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use toolgate_registry::{ErrorClass, Fingerprint, PublishError, RegistryError, Role};
+use toolgate_registry::{ErrorClass, Fingerprint, Host, PublishError, RegistryError, Role};
 use toolgate_signing::{PublicKey, Signer};
 
-use crate::args::registry::{Registry, RegistryRoot, SignWithAll};
+use crate::args::registry::{Reached, Registry, RegistryRoot, SignWithAll};
 use crate::exit::{Code, Failure};
 use crate::keys::{SignWith, read_public, read_secret};
 use crate::next_step;
@@ -37,6 +37,27 @@ pub(crate) async fn run(command: Registry) -> Result<(), Failure> {
         Registry::Serve(args) => show::serve(&args).await,
         Registry::Mirror(args) => show::mirror(&args).await,
     }
+}
+
+/// Largest file of certificates or of a key, bytes.
+const MAX_PEM: u64 = 1024 * 1024;
+
+impl Reached {
+    /// The host of a URL, or of `HOST[:PORT]`, as the command line describes it.
+    pub(crate) fn host(&self, place: &str) -> Result<Host, Failure> {
+        let mut host = Host { private: self.private, ..Host::named(place) };
+        if let Some(path) = &self.ca {
+            host.authorities = read_pem(path)?;
+        }
+        Ok(host)
+    }
+}
+
+fn read_pem(path: &Path) -> Result<Vec<u8>, Failure> {
+    let unusable = |what: String| Failure::usage(format!("{}: {what}", path.display()));
+    let read = toolgate_base::files::read_bounded(path, MAX_PEM);
+    read.map_err(|error| unusable(error.to_string()))?
+        .ok_or_else(|| unusable("there is no such file".to_owned()))
 }
 
 impl SignWithAll {
@@ -121,6 +142,7 @@ fn code(class: ErrorClass) -> Code {
     match class {
         ErrorClass::Integrity => Code::Integrity,
         ErrorClass::Usage => Code::Usage,
+        ErrorClass::Authentication => Code::Authentication,
         ErrorClass::Failed => Code::Failed,
     }
 }

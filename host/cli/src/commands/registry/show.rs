@@ -4,10 +4,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use toolgate_base::{Clock as _, SystemClock};
-use toolgate_registry::{Server, Source, Status, Time};
+use toolgate_registry::{Reach, Server, Source, Status, Time};
 
-use super::{change::open, failure, fingerprint, own_fingerprint, refused};
-use crate::args::registry::{RegistryMirror, RegistryServe, RegistryStatus, RegistryVerify};
+use super::{change::open, failure, fingerprint, own_fingerprint, read_pem, refused};
+use crate::args::registry::{Reached, RegistryMirror, RegistryServe, RegistryStatus, RegistryVerify};
 use crate::exit::Failure;
 use crate::output;
 
@@ -96,7 +96,7 @@ fn print(status: &Status) -> Result<(), Failure> {
 
 /// Checks everything in a registry.
 pub(super) async fn verify(args: &RegistryVerify) -> Result<(), Failure> {
-    let source = source(&args.registry)?;
+    let source = source(&args.registry, &args.reached)?;
     let root = match &args.root {
         Some(text) => fingerprint(text)?,
         None if args.registry.contains("://") => {
@@ -121,15 +121,22 @@ pub(super) async fn verify(args: &RegistryVerify) -> Result<(), Failure> {
 
 /// Serves the files of a registry until it is told to stop.
 pub(super) async fn serve(args: &RegistryServe) -> Result<(), Failure> {
-    let server = Server::bind(&args.dir, args.listen).await.map_err(|error| refused(&error))?;
-    output::line(&format!("serving {} on http://{}/", args.dir.display(), server.local_addr()))?;
+    let tls = match args.tls_cert.as_ref().zip(args.tls_key.as_ref()) {
+        Some((certificate, key)) => {
+            let (certificate, key) = (read_pem(certificate)?, read_pem(key)?);
+            Some(toolgate_net::server_tls(&certificate, &key).map_err(Failure::usage)?)
+        }
+        None => None,
+    };
+    let server = Server::bind(&args.dir, args.listen, tls).await.map_err(|error| refused(&error))?;
+    output::line(&format!("serving {} on {}", args.dir.display(), server.url()))?;
     server.run(stopped()).await;
     Ok(())
 }
 
 /// Copies a registry.
 pub(super) async fn mirror(args: &RegistryMirror) -> Result<(), Failure> {
-    let (source, root) = (source(&args.from)?, fingerprint(&args.root)?);
+    let (source, root) = (source(&args.from, &args.reached)?, fingerprint(&args.root)?);
     let mirrored =
         toolgate_registry::mirror(&source, root, &args.dir, now()).await.map_err(|error| failure(&error))?;
     if args.json {
@@ -158,8 +165,9 @@ async fn stopped() {
     }
 }
 
-fn source(text: &str) -> Result<Source, Failure> {
-    Source::parse(text, Path::new("")).map_err(|error| refused(&error))
+fn source(text: &str, reached: &Reached) -> Result<Source, Failure> {
+    let reach = Reach::new(vec![reached.host(text)?]);
+    Source::parse(text, Path::new(""), &reach).map_err(|error| refused(&error))
 }
 
 fn now() -> Time {
