@@ -54,14 +54,7 @@ impl Views {
 
     /// All that can differ between two questions about a definition, but for session and claims.
     fn key(&self, facts: &Facts) -> [u64; 2] {
-        let of_caller = (
-            (&facts.persona, &facts.lane, facts.has_capabilities),
-            (&facts.matched_allow, &facts.matched_approval, facts.auto_approved),
-        );
-        let of_server = (&facts.server, &facts.server_identity, facts.host_escape, facts.surface_pin);
-        let of_tool = (facts.kind, &facts.name, &facts.digest, facts.pin);
-        let hints = (facts.read_only_hint, facts.destructive_hint, &facts.label);
-        self.keys.each_ref().map(|key| key.hash_one((of_caller, of_server, of_tool, hints)))
+        self.keys.each_ref().map(|key| key.hash_one(facts.plain()))
     }
 }
 

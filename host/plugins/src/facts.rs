@@ -4,6 +4,7 @@
 //! the same facts through the `request` resource. Large texts are [`Document`]s, whose text is
 //! shared and never copied into a guest unless the guest reads it.
 
+use std::hash::Hash;
 use std::sync::Arc;
 
 /// One JSON text that stays with the host (`documents.document` in the WIT contract).
@@ -115,6 +116,20 @@ pub struct Facts {
     pub definition: Option<Document>,
     /// What the hook is about: the arguments, the result, the plan, the question.
     pub document: Option<Document>,
+}
+
+impl Facts {
+    /// Every fact that is a word or a flag, for a key: all but the session and the two documents. The
+    /// definition stands in it by its digest and how that compares with its pin.
+    pub fn plain(&self) -> impl Hash + '_ {
+        let of_caller = (
+            (&self.persona, &self.lane, self.has_capabilities),
+            (&self.matched_allow, &self.matched_approval, self.auto_approved),
+        );
+        let of_server = (&self.server, &self.server_identity, self.host_escape, self.surface_pin);
+        let of_item = (self.kind, &self.name, &self.digest, self.pin);
+        (of_caller, of_server, of_item, (self.read_only_hint, self.destructive_hint, &self.label))
+    }
 }
 
 /// The ten moments at which a policy can be asked (design.md 4).

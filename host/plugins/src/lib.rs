@@ -54,6 +54,7 @@ mod opened;
 mod policy;
 mod ports;
 mod powers;
+mod remembered;
 mod replay;
 mod schema;
 mod set;

@@ -45,6 +45,12 @@ pub(crate) struct Given<'a> {
 }
 
 impl Opened {
+    /// Whether nothing outside its own store is open to the plugin.
+    pub(crate) fn is_nothing(&self) -> bool {
+        let labels = self.kv.len() + self.http.len() + self.secrets.len() + self.files.len();
+        labels == 0 && !self.sealed_wasi
+    }
+
     /// Compares the first two gates. The third, the linker, is built from the same imports.
     pub(crate) fn validate(given: &Given<'_>) -> Result<Self, LoadErrorKind> {
         let opened = Self {

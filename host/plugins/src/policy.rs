@@ -21,6 +21,7 @@ use crate::fault::{Fault, FaultKind};
 use crate::guest::{Guest, Prepared};
 use crate::identity::Identity;
 use crate::limits::MAX_BATCH;
+use crate::remembered::Remembered;
 use crate::strikes::Strikes;
 use crate::waiting;
 
@@ -32,6 +33,14 @@ pub struct Policy {
     identity: Identity,
     uses_clock: bool,
     strikes: Strikes,
+    remembered: Remembered,
+}
+
+/// What a guest said about one request.
+struct Answer {
+    said: types::Decision,
+    /// Whether it holds for this request alone (see [`Remembered`]).
+    knew_more: bool,
 }
 
 /// Parameters of every hook but list.
@@ -64,7 +73,15 @@ impl Policy {
             })?;
         }
         drop(guest);
-        Ok(Self { prepared, hooks, authority, identity, uses_clock, strikes: Strikes::default() })
+        Ok(Self {
+            prepared,
+            hooks,
+            authority,
+            identity,
+            uses_clock,
+            strikes: Strikes::default(),
+            remembered: Remembered::default(),
+        })
     }
 
     /// Its name, from the signed release.
@@ -102,6 +119,12 @@ impl Policy {
         self.strikes.is_out()
     }
 
+    /// How many of its decisions need not be asked for again.
+    #[cfg(test)]
+    pub(crate) fn remembered_decisions(&self) -> usize {
+        self.remembered.len()
+    }
+
     /// Asks about one request. Faults are denials; authority is applied.
     pub fn check(&self, hook: Hook, facts: &Arc<Facts>) -> Decision {
         if hook == Hook::List {
@@ -114,9 +137,17 @@ impl Policy {
         if self.strikes.is_out() {
             return answers::denial(Strikes::fault(self.name()));
         }
-        let answer = self
-            .ask_one(function, facts)
-            .and_then(|said| answers::decision(said, hook, self.authority, &self.prepared.shared));
+        let key = self.remembered.key(hook, facts);
+        if let Some(decision) = self.remembered.get(key) {
+            return decision;
+        }
+        let answer = self.ask_one(function, facts).and_then(|answer| {
+            let decision = answers::decision(answer.said, hook, self.authority, &self.prepared.shared)?;
+            if !answer.knew_more {
+                self.remembered.keep(key, decision.clone());
+            }
+            Ok(decision)
+        });
         self.settle(answer.map_err(|fault| fault.within(hook.word())))
     }
 
@@ -155,7 +186,7 @@ impl Policy {
         self.prepared.shared.opened.waits()
     }
 
-    fn ask_one(&self, function: &ComponentExportIndex, facts: &Arc<Facts>) -> Result<types::Decision, Fault> {
+    fn ask_one(&self, function: &ComponentExportIndex, facts: &Arc<Facts>) -> Result<Answer, Fault> {
         if self.waits() {
             return waiting::apart(|| self.ask_one_here(function, facts))
                 .unwrap_or_else(|| Err(self.prepared.busy()));
@@ -163,15 +194,12 @@ impl Policy {
         self.ask_one_here(function, facts)
     }
 
-    fn ask_one_here(
-        &self,
-        function: &ComponentExportIndex,
-        facts: &Arc<Facts>,
-    ) -> Result<types::Decision, Fault> {
+    fn ask_one_here(&self, function: &ComponentExportIndex, facts: &Arc<Facts>) -> Result<Answer, Fault> {
         let mut guest = self.prepared.instantiate(self.prepared.shared.limits.call)?;
         let owned = self.lend(&mut guest, facts)?;
         // The store goes with the guest, and the request with the store.
-        guest.call(function, (Resource::<SharedFacts>::new_borrow(owned.rep()),))
+        let said = guest.call(function, (Resource::<SharedFacts>::new_borrow(owned.rep()),))?;
+        Ok(Answer { said, knew_more: guest.state().knows_more })
     }
 
     fn ask_many(

@@ -62,6 +62,9 @@ pub(crate) struct State {
     pub(crate) wasi: Option<Box<WasiCtx>>,
     /// What a fault of this call is told with.
     pub(crate) trace: Trace,
+    /// Whether the guest knows or did more than the plain facts of its request account for, so that its
+    /// answer holds for this request alone.
+    pub(crate) knows_more: bool,
 }
 
 /// What a guest did last in this call: should it end in a trap, this is what its author needs.
@@ -93,6 +96,7 @@ impl State {
         let mut table = ResourceTable::new();
         table.set_max_capacity(MAX_HANDLES);
         let growth = Growth::new(&shared.limits);
+        let knows_more = !shared.opened.is_nothing();
         Self {
             shared,
             table,
@@ -104,6 +108,7 @@ impl State {
             lent: false,
             wasi: None,
             trace: Trace::default(),
+            knows_more,
         }
     }
 

@@ -6,9 +6,11 @@
 #[allow(dead_code)]
 mod guests;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use toolgate_plugins::{Decision, Hook, Policy};
+use toolgate_plugins::{Decision, Facts, Hook, Policy};
 
 use guests::{call_policy, facts, policy, says};
 
@@ -20,12 +22,21 @@ fn resident() -> u64 {
     line.split_ascii_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
+/// Facts that no call before had, so that the policy is asked in a fresh store and does not answer from
+/// what it said before.
+fn new_facts() -> Arc<Facts> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    Arc::new(Facts { name: format!("tool_{number}"), ..Facts::clone(&facts()) })
+}
+
 fn calls_from_four_threads(policy: &Policy, count: usize) {
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
                 for _ in 0..count / 4 {
-                    assert_eq!(policy.check(Hook::Call, &facts()), Decision::Allow { reason: "yes".into() });
+                    let said = policy.check(Hook::Call, &new_facts());
+                    assert_eq!(said, Decision::Allow { reason: "yes".into() });
                 }
             });
         }
@@ -70,7 +81,6 @@ fn adapter() -> toolgate_plugins::Adapter {
 #[cfg(target_os = "linux")]
 #[test]
 fn ten_thousand_calls_through_an_adapter_and_three_policies_from_four_tasks_take_no_more_memory_wa_06() {
-    use std::sync::Arc;
     let adapter = Arc::new(adapter());
     let policies = Arc::new([says(0), says(2), says(1)].map(|said| policy(&call_policy(&said))));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).build().unwrap();
@@ -80,7 +90,7 @@ fn ten_thousand_calls_through_an_adapter_and_three_policies_from_four_tasks_take
                 let (adapter, policies) = (Arc::clone(&adapter), Arc::clone(&policies));
                 runtime.spawn(async move {
                     for _ in 0..count / 4 {
-                        let facts = facts();
+                        let facts = new_facts();
                         adapter.arguments(&facts).unwrap();
                         for policy in policies.iter() {
                             assert!(!matches!(policy.check(Hook::Call, &facts), Decision::Deny { .. }));
@@ -117,11 +127,10 @@ fn the_price_of_a_fresh_store_is_printed() {
     );
     drop(host);
     let policy = policy(&call_policy(&says(1)));
-    let facts = facts();
-    policy.check(Hook::Call, &facts);
+    policy.check(Hook::Call, &new_facts());
     let started = Instant::now();
     for _ in 0..CALLS {
-        policy.check(Hook::Call, &facts);
+        policy.check(Hook::Call, &new_facts());
     }
     println!(
         "{:.1} µs a policy call in a fresh store",

@@ -11,6 +11,7 @@
 
 mod client;
 mod groups;
+mod hook;
 mod inside;
 mod place;
 mod process;
@@ -42,6 +43,7 @@ fn measure(length: Duration) -> Outcome<()> {
     for group in groups::all() {
         table::print(&group.title, &group.run(&place, length)?);
     }
+    table::hooks(&hook::measure(&place)?);
     table::start(&start::measure(&place)?);
     Ok(())
 }

@@ -115,11 +115,16 @@ impl Place {
 }
 
 impl Home {
+    /// Its configuration.
+    pub(crate) fn config(&self) -> PathBuf {
+        self.dir.join("toolgate.yaml")
+    }
+
     pub(crate) fn start(&self) -> Outcome<Gateway> {
         let free = TcpListener::bind("127.0.0.1:0")?;
         let address = free.local_addr()?;
         drop(free);
-        let config = self.dir.join("toolgate.yaml");
+        let config = self.config();
         let mut command = match self.inside {
             None => {
                 let mut command = Command::new(built("toolgate")?);

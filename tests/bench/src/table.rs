@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::client::Sample;
+use crate::hook::Hooks;
 use crate::start::Start;
 
 /// One measured target.
@@ -48,6 +49,21 @@ pub(crate) fn print(title: &str, rows: &[Row]) {
             number(row.cpu.map(|cpu| cpu.as_secs_f64() * 1e6), 0),
             number(row.memory, 1),
         );
+    }
+    println!();
+}
+
+/// One hook, without any protocol around it.
+pub(crate) fn hooks(hooks: &Hooks) {
+    println!("### One `call` hook in this process\n");
+    println!("| | µs |");
+    println!("|---|--:|");
+    for (what, took) in [
+        ("one policy in a fresh store", hooks.fresh),
+        ("five policies, each in a fresh store", hooks.five_fresh),
+        ("five policies that said the same before", hooks.five_remembered),
+    ] {
+        println!("| {what} | {:.1} |", took.as_secs_f64() * 1e6);
     }
     println!();
 }

@@ -13,6 +13,7 @@ impl State {
         &mut self,
         document: Option<Document>,
     ) -> wasmtime::Result<Option<Resource<Document>>> {
+        self.knows_more = true;
         Ok(match document {
             Some(document) => Some(self.table.push(document)?),
             None => None,
@@ -30,6 +31,7 @@ impl HostRequest for State {
     }
 
     fn session(&mut self, request: Resource<SharedFacts>) -> wasmtime::Result<String> {
+        self.knows_more = true;
         Ok(self.table.get(&request)?.session.clone())
     }
 

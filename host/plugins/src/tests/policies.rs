@@ -1,4 +1,4 @@
-use toolgate_plugins::{Admission, Decision, DecisionSet, FaultKind, Hook, Redaction, Whose};
+use toolgate_plugins::{Admission, Decision, DecisionSet, Facts, FaultKind, Hook, Redaction, Whose};
 
 use super::guests::{Source, TEXTS, call_policy, component, facts, policy, policy_with, says};
 use std::sync::Arc;
@@ -230,4 +230,85 @@ fn the_clock_is_noticed() {
     let policy = policy(&guest);
     assert!(policy.uses_clock());
     assert_eq!(policy.check(Hook::Call, &facts()), Decision::Allow { reason: "yes".into() });
+}
+
+/// A policy that looks at something before it says yes. `$looks` has the handle of the request in local 0.
+fn looking(imports: &[&str], core_imports: &str, looks: &str) -> toolgate_plugins::Policy {
+    let check = says(1);
+    policy(&component(&Source {
+        imports,
+        exports: &["call-hook"],
+        core_imports,
+        body: &format!(
+            r#"{TEXTS} (func (export "toolgate:plugin/call-hook@0.1.0#check") (param i32) (result i32) {looks} {check})"#
+        ),
+    }))
+}
+
+#[test]
+fn a_decision_about_plain_facts_is_kept_and_one_that_saw_more_is_asked_for_each_time() {
+    const TEXT: &str =
+        r#"(import "toolgate:plugin/requests@0.1.0" "[method]request.WHAT" (func $look (param i32 i32)))"#;
+    let look = "(call $look (local.get 0) (i32.const 64))";
+    let kept = |policy: &toolgate_plugins::Policy| {
+        for _ in 0..3 {
+            assert_eq!(policy.check(Hook::Call, &facts()), Decision::Allow { reason: "yes".into() });
+        }
+        policy.remembered_decisions()
+    };
+    assert_eq!(kept(&looking(&[], "", "")), 1);
+    assert_eq!(kept(&looking(&[], &TEXT.replace("WHAT", "persona"), look)), 1);
+    for more in ["session", "document", "definition"] {
+        assert_eq!(kept(&looking(&[], &TEXT.replace("WHAT", more), look)), 0, "{more}");
+    }
+    let clock = r#"(import "toolgate:plugin/clock@0.1.0" "now-ms" (func $now (result i64)))"#;
+    assert_eq!(kept(&looking(&["clock"], clock, "(drop (call $now))")), 0, "the clock");
+    let log = r#"(import "toolgate:plugin/log@0.1.0" "write" (func $write (param i32 i32 i32)))"#;
+    let line = "(call $write (i32.const 1) (i32.const 1024) (i32.const 3))";
+    assert_eq!(kept(&looking(&["log"], log, line)), 0, "a line in the log is written for each call");
+}
+
+#[test]
+fn what_was_said_about_one_request_is_not_said_about_another() {
+    let policy = looking(&[], "", "");
+    let about = |change: &dyn Fn(&mut Facts)| {
+        let mut facts = Facts::clone(&facts());
+        change(&mut facts);
+        policy.check(Hook::Call, &Arc::new(facts));
+    };
+    let changes: [&dyn Fn(&mut Facts); 18] = [
+        &|_| {},
+        &|facts| facts.persona = "other".into(),
+        &|facts| facts.lane = "automation".into(),
+        &|facts| facts.server = "other".into(),
+        &|facts| facts.server_identity = "other".into(),
+        &|facts| facts.kind = toolgate_plugins::SurfaceKind::Prompt,
+        &|facts| facts.name = "other".into(),
+        &|facts| facts.label = "other".into(),
+        &|facts| facts.has_capabilities = true,
+        &|facts| facts.matched_allow = Some("mcp.call:*".into()),
+        &|facts| facts.matched_approval = Some("mcp.call:*".into()),
+        &|facts| facts.auto_approved = true,
+        &|facts| facts.host_escape = true,
+        &|facts| facts.digest = Some("sha256:1".into()),
+        &|facts| facts.pin = toolgate_plugins::PinState::Differs,
+        &|facts| facts.surface_pin = toolgate_plugins::PinState::Differs,
+        &|facts| facts.read_only_hint = Some(true),
+        &|facts| facts.destructive_hint = Some(false),
+    ];
+    for (number, change) in changes.iter().enumerate() {
+        about(change);
+        assert_eq!(policy.remembered_decisions(), number + 1, "change {number}");
+    }
+    about(&|facts| facts.session = "other".into());
+    assert_eq!(policy.remembered_decisions(), changes.len(), "it was told no session");
+}
+
+#[test]
+fn a_failure_is_not_remembered() {
+    let policy = looking(&[], "", "(unreachable)");
+    for _ in 0..2 {
+        assert_eq!(fault_kind(&policy.check(Hook::Call, &facts())), Some(FaultKind::Trap));
+    }
+    assert_eq!(policy.remembered_decisions(), 0);
 }
