@@ -126,6 +126,8 @@ pub struct Fetched {
     pub component: Vec<u8>,
     /// The envelope of its release.
     pub release: Vec<u8>,
+    /// The schema of its settings with the digest that the release names, where it came along.
+    pub schema: Option<Vec<u8>>,
 }
 
 /// Why something must not run.

@@ -23,8 +23,9 @@ use toolgate_signing::{Digest, MAX_ENVELOPE};
 use crate::MAX_COMPONENT;
 use crate::client::Fetched;
 use crate::error::RegistryError;
+use crate::publisher::Plugin;
 use crate::reach::Reach;
-use crate::reference::paired;
+use crate::reference::{MAX_SCHEMA, claimed_schema, named_schema, paired};
 use manifest::{Descriptor, Manifest, RELEASE, WASM};
 use session::Session;
 
@@ -69,11 +70,7 @@ impl Repository {
         let bytes = self.blob(layer, MAX_COMPONENT).await?;
         let mut refused = None;
         for referrer in self.referrers(digest).await? {
-            match self
-                .release(digest, &referrer)
-                .await
-                .and_then(|release| paired(&what, bytes.clone(), release))
-            {
+            match self.with_release(digest, &referrer, &bytes).await {
                 Ok(fetched) => return Ok(fetched),
                 Err(error) => refused = Some(error),
             }
@@ -81,17 +78,33 @@ impl Repository {
         Err(refused.unwrap_or_else(|| RegistryError::Absent(format!("release that refers to {what}"))))
     }
 
-    /// Pushes a plugin, and names it by `tag` too where one is given.
+    /// A component with the release that one referrer holds, and the schema of its settings where that is
+    /// beside it.
+    async fn with_release(
+        &self,
+        digest: Digest,
+        referrer: &Descriptor,
+        component: &[u8],
+    ) -> Result<Fetched, RegistryError> {
+        let what = self.reference(digest);
+        let (release, schema) = self.release(digest, referrer).await?;
+        let mut fetched = paired(&what, component.to_vec(), release)?;
+        if let (Some(expected), Some(layer)) = (claimed_schema(&fetched.release), schema) {
+            fetched.schema = named_schema(&what, expected, Some(self.blob(&layer, MAX_SCHEMA).await?))?;
+        }
+        Ok(fetched)
+    }
+
+    /// Pushes a plugin, and names it by `tag` too where one is given. Of its other files the schema of its
+    /// settings goes along, beside the release that names it.
     ///
     /// # Errors
     /// Files that do not belong together, before anything is sent.
-    pub async fn push(
-        &self,
-        component: Vec<u8>,
-        release: Vec<u8>,
-        tag: Option<&str>,
-    ) -> Result<Pushed, RegistryError> {
+    pub async fn push(&self, plugin: Plugin, tag: Option<&str>) -> Result<Pushed, RegistryError> {
+        let Plugin { component, release, others } = plugin;
         let plugin = paired("the plugin to push", component, release)?;
+        let named = claimed_schema(&plugin.release);
+        let schema = others.into_iter().find(|other| named == Some(Digest::of(other))).map(Bytes::from);
         let component = Bytes::from(plugin.component);
         let layer = Descriptor::of(WASM, &component);
         let config = Bytes::from(manifest::wasm_config(&layer));
@@ -101,8 +114,13 @@ impl Repository {
         self.upload(config).await?;
         self.put_manifest(&whole.bytes, manifest::MANIFEST, &digest.to_string()).await?;
         let release = Bytes::from(plugin.release);
-        let referrer = manifest::release(&whole, &Descriptor::of(manifest::DSSE, &release));
+        let mut layers = vec![Descriptor::of(manifest::DSSE, &release)];
+        layers.extend(schema.as_ref().map(|schema| Descriptor::of(manifest::SCHEMA, schema)));
+        let referrer = manifest::release(&whole, &layers);
         self.upload(release).await?;
+        if let Some(schema) = schema {
+            self.upload(schema).await?;
+        }
         self.upload(Bytes::from_static(manifest::EMPTY)).await?;
         let answer =
             self.put_manifest(&referrer.bytes, manifest::MANIFEST, &referrer.digest.to_string()).await?;
@@ -159,12 +177,20 @@ impl Repository {
         Ok(Vec::new())
     }
 
-    async fn release(&self, subject: Digest, referrer: &Descriptor) -> Result<Vec<u8>, RegistryError> {
+    /// The release in a referrer, and where the schema of its settings is.
+    async fn release(
+        &self,
+        subject: Digest,
+        referrer: &Descriptor,
+    ) -> Result<(Vec<u8>, Option<Descriptor>), RegistryError> {
         let what = self.reference(referrer.digest);
         let found = self.manifest(referrer.digest).await?;
         let refers = found.subject.as_ref().is_some_and(|named| named.digest == subject);
-        match found.only_layer(manifest::DSSE).filter(|_| refers) {
-            Some(layer) => self.blob(layer, MAX_ENVELOPE as u64).await,
+        match found.one_layer(manifest::DSSE).filter(|_| refers) {
+            Some(layer) => {
+                let release = self.blob(layer, MAX_ENVELOPE as u64).await?;
+                Ok((release, found.one_layer(manifest::SCHEMA).cloned()))
+            }
             None => {
                 Err(RegistryError::malformed(what, "it is listed as a release of a component and is none"))
             }

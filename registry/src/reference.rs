@@ -30,6 +30,10 @@ use crate::{MAX_COMPONENT, files};
 const RELEASE_FILE: &str = "release.dsse.json";
 /// The file of a component beside it.
 const COMPONENT_FILE: &str = "component.wasm";
+/// The file of the schema of its settings beside it, where there is one.
+const SCHEMA_FILE: &str = "settings.schema.json";
+/// Longest schema, bytes; the plugin host reads no longer one.
+pub(crate) const MAX_SCHEMA: u64 = 256 * 1024;
 
 /// Where a plugin is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,7 +141,44 @@ async fn web(url: &Url, reach: &Reach) -> Result<Fetched, RegistryError> {
         .map_err(|error| RegistryError::Reference { what: url.to_string(), why: error.to_string() })?;
     let release = whole(&dialer, url, MAX_ENVELOPE as u64).await?;
     let component = whole(&dialer, &component_url, MAX_COMPONENT).await?;
-    paired(url.as_str(), component, release)
+    let mut fetched = paired(url.as_str(), component, release)?;
+    if let Some(expected) = claimed_schema(&fetched.release)
+        && let Ok(schema_url) = url.join(SCHEMA_FILE)
+    {
+        let found = get(&dialer, &schema_url, MAX_SCHEMA.saturating_add(1)).await?;
+        fetched.schema = named_schema(url.as_str(), expected, found)?;
+    }
+    Ok(fetched)
+}
+
+/// The digest of the schema that a release names; whether the release is signed is not asked here.
+pub(crate) fn claimed_schema(release: &[u8]) -> Option<Digest> {
+    #[derive(serde::Deserialize)]
+    struct Claim {
+        predicate: Predicate,
+    }
+    #[derive(serde::Deserialize)]
+    struct Predicate {
+        #[serde(default)]
+        settings_schema: Option<Digest>,
+    }
+    let payload = crate::document::claimed_payload(release)?;
+    serde_json::from_slice::<Claim>(&payload).ok()?.predicate.settings_schema
+}
+
+/// A schema that has the digest which the release names, or none where none came along.
+pub(crate) fn named_schema(
+    what: &str,
+    expected: Digest,
+    found: Option<Vec<u8>>,
+) -> Result<Option<Vec<u8>>, RegistryError> {
+    let Some(bytes) = found else { return Ok(None) };
+    let what = format!("the schema of the settings of {what}");
+    if bytes.len() as u64 > MAX_SCHEMA {
+        return Err(RegistryError::TooLarge { what, limit: MAX_SCHEMA });
+    }
+    let found = Digest::of(&bytes);
+    if found == expected { Ok(Some(bytes)) } else { Err(RegistryError::Digest { what, expected, found }) }
 }
 
 async fn whole(dialer: &Dialer, url: &Url, limit: u64) -> Result<Vec<u8>, RegistryError> {
@@ -172,7 +213,7 @@ pub(crate) fn paired(what: &str, component: Vec<u8>, release: Vec<u8>) -> Result
     if found != expected {
         return Err(RegistryError::Digest { what: format!("the component at {what}"), expected, found });
     }
-    Ok(Fetched { component, release })
+    Ok(Fetched { component, release, schema: None })
 }
 
 /// Host, repository and tag of `oci://HOST/REPOSITORY[:TAG]`, where a plugin is pushed to.

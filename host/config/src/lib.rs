@@ -52,6 +52,7 @@ pub use model::{
 };
 pub use places::Places;
 pub use server::{
-    AdapterUse, Instance, Origin, Protocol, Restarts, Server, ToolFilter, Transport, Trust, looks_like_secret,
+    AdapterUse, Instance, Origin, Protocol, Restarts, Server, ToolFilter, Transport, Trust,
+    looks_like_secret, names_secret,
 };
 pub use skill::{Lane, Runtime, Skill};

@@ -307,9 +307,8 @@ impl fmt::Debug for Shown {
     }
 }
 
-/// Whether a literal value under this name looks like a secret (SEC-014): by the name of its key, or
-/// by how well-known tokens begin. A text with `${` in it is a reference and never one.
-pub fn looks_like_secret(name: &str, value: &str) -> bool {
+/// Whether what stands under this name is a secret, by the words in it.
+pub fn names_secret(name: &str) -> bool {
     const NAMES: [&str; 9] = [
         "token",
         "secret",
@@ -321,6 +320,14 @@ pub fn looks_like_secret(name: &str, value: &str) -> bool {
         "authorization",
         "private_key",
     ];
+    let name = name.to_ascii_lowercase();
+    // `GITHUB_TOKEN_FILE=/run/secrets/x` names where a secret is, and is none.
+    NAMES.iter().any(|word| name.contains(word)) && !name.ends_with("_file") && !name.ends_with("_path")
+}
+
+/// Whether a literal value under this name looks like a secret (SEC-014): by the name of its key, or
+/// by how well-known tokens begin. A text with `${` in it is a reference and never one.
+pub fn looks_like_secret(name: &str, value: &str) -> bool {
     const BEGINNINGS: [&str; 15] = [
         "sk-",
         "ghp_",
@@ -338,15 +345,11 @@ pub fn looks_like_secret(name: &str, value: &str) -> bool {
         "Basic ",
         "pypi-",
     ];
-    let name = name.to_ascii_lowercase();
     let value = value.trim();
     if value.len() < 4 || value.contains("${") {
         return false;
     }
-    // `GITHUB_TOKEN_FILE=/run/secrets/x` names where a secret is, and is none.
-    let by_name =
-        NAMES.iter().any(|word| name.contains(word)) && !name.ends_with("_file") && !name.ends_with("_path");
     let plain = ["true", "false", "none"].contains(&value) || value.bytes().all(|byte| byte.is_ascii_digit());
-    (by_name && !plain)
+    (names_secret(name) && !plain)
         || BEGINNINGS.iter().any(|start| value.len() > start.len() + 3 && value.starts_with(start))
 }

@@ -9,6 +9,7 @@
 //! first; only then is the component looked at.
 
 mod refusal;
+mod uses;
 mod wanted;
 
 use std::collections::{HashMap, HashSet};
@@ -29,6 +30,7 @@ use crate::ports;
 use crate::views::Views;
 
 pub use refusal::{Refusal, Revoked};
+pub use uses::{Use, uses};
 use wanted::NotHad;
 pub(crate) use wanted::each_wanted as wanted_each;
 pub use wanted::{Wanted, wanted};

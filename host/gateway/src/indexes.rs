@@ -359,7 +359,6 @@ fn files_of(plugin: &str, fetched: Fetched) -> PluginFiles {
         plugin: plugin.to_owned(),
         component: fetched.component.into(),
         release: fetched.release.into(),
-        // Neither an index nor an address carries it; the plugin checks its settings itself.
-        schema: None,
+        schema: fetched.schema.map(Into::into),
     }
 }

@@ -4,25 +4,20 @@
 //! moment at which an adapter or a policy would be asked is kept, whether or not one is configured,
 //! with secrets taken out. Bounds: [`MOST`] documents; what comes after them is not kept.
 //!
-//! Threat: a recording ends in a repository. The values of the server's own variables and headers go,
-//! and so does every text that looks like a secret by its name or its beginning; what does not look
-//! like one stays, and the command says so.
+//! Threat: a recording ends in a repository; see [`secrets`].
+
+mod secrets;
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use serde_json::Value;
-use toolgate_config::{Server, looks_like_secret};
+use toolgate_config::Server;
 use toolgate_plugins::{Document, Facts, Moment, Recorded};
-use toolgate_wire::edit;
 
 use crate::Gateway;
 
 /// Most documents of one recording.
 const MOST: usize = 4096;
-
-/// What stands for a secret.
-const TAKEN_OUT: &str = "***";
 
 /// A recording, or none.
 #[derive(Default)]
@@ -61,56 +56,13 @@ impl Gateway {
 /// The facts as they may stand in a repository.
 fn without_secrets(server: &Server, facts: &Facts) -> Facts {
     let clean = |document: &Option<Document>| {
-        document.as_ref().map(|document| Document::new(clean(server, document.text())))
+        document.as_ref().map(|document| Document::new(secrets::cleaned(server, document.text())))
     };
     Facts {
         session: "recorded".to_owned(),
         definition: clean(&facts.definition),
         document: clean(&facts.document),
         ..facts.clone()
-    }
-}
-
-/// A JSON text without secrets. One that cannot be edited is not kept at all.
-fn clean(server: &Server, text: &str) -> String {
-    let by_value = edit::map_strings(text, &|string| {
-        let clean =
-            if looks_like_secret("", string) { TAKEN_OUT.to_owned() } else { server.without_secrets(string) };
-        (clean != string).then_some(clean)
-    });
-    by_value.ok().and_then(|text| by_name(&text)).unwrap_or_else(|| "null".to_owned())
-}
-
-/// Takes out strings that the name of their member says are secret.
-fn by_name(text: &str) -> Option<String> {
-    let mut pointers = Vec::new();
-    collect(&serde_json::from_str(text).ok()?, "", &mut pointers);
-    let quoted = Value::from(TAKEN_OUT).to_string();
-    let edits: Vec<(&str, Option<&str>)> =
-        pointers.iter().map(|pointer| (pointer.as_str(), Some(quoted.as_str()))).collect();
-    if edits.is_empty() { Some(text.to_owned()) } else { edit::set_all(text, &edits).ok() }
-}
-
-/// The depth is that of a message, which the door has bounded.
-fn collect(value: &Value, pointer: &str, found: &mut Vec<String>) {
-    match value {
-        Value::Object(members) => {
-            for (name, value) in members {
-                let at = format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"));
-                match value {
-                    Value::String(text) if text != TAKEN_OUT && looks_like_secret(name, text) => {
-                        found.push(at);
-                    }
-                    value => collect(value, &at, found),
-                }
-            }
-        }
-        Value::Array(items) => {
-            for (index, item) in items.iter().enumerate() {
-                collect(item, &format!("{pointer}/{index}"), found);
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
@@ -131,6 +83,3 @@ fn free_name(kept: &[Recorded], wanted: &str) -> String {
         .find(|name| !taken.contains(name.as_str()))
         .unwrap_or_default()
 }
-
-#[cfg(test)]
-mod tests;

@@ -88,7 +88,9 @@ pub use manifest::{Manifest, ManifestError, SOURCES_LIMIT};
 pub use policy::Policy;
 pub use ports::{KvEntry, KvExpected, KvOutcome, KvSpace, KvStore, KvWrite, Ports, Record};
 pub use powers::{Power, powers, widening};
-pub use replay::{Difference, Moment, Outcome, RecordError, Recorded, compare, replay, trial};
+pub use replay::{
+    Difference, Moment, Outcome, RecordError, Recorded, RehearsalError, compare, rehearse, replay, trial,
+};
 pub use schema::SettingFault;
 pub use set::{Blocked, PluginSet};
 pub use strikes::MAX_STRIKES;

@@ -196,14 +196,22 @@ impl Manifest {
 
     /// The digest of the sources that the manifest names; none where it names none.
     pub fn sources(&self) -> Result<Option<Digest>, ManifestError> {
+        let Some(roots) = self.source_roots()? else { return Ok(None) };
+        sources::digest(&self.directory, &roots).map(Some)
+    }
+
+    fn source_roots(&self) -> Result<Option<Vec<PathBuf>>, ManifestError> {
         if self.written.sources.is_empty() {
             return Ok(None);
         }
-        let mut roots = Vec::new();
-        for name in &self.written.sources {
-            roots.push(self.inside(name)?);
-        }
-        sources::digest(&self.directory, &roots).map(Some)
+        self.written.sources.iter().map(|name| self.inside(name)).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// Copies the sources that the manifest names into a directory, and nothing else, and gives the digest
+    /// of what was copied; none, and no copy, where it names none.
+    pub fn copy_sources(&self, to: &Path) -> Result<Option<Digest>, ManifestError> {
+        let Some(roots) = self.source_roots()? else { return Ok(None) };
+        sources::copy(&self.directory, &roots, to).map(Some)
     }
 
     /// The statement of a release of `component`: what the manifest says and what the binary is.

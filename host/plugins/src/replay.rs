@@ -7,6 +7,7 @@
 
 mod document;
 mod outcome;
+mod rehearsal;
 
 use toolgate_signing::{
     Release, SigningKey, Threshold, VerifiedRelease, VerifyError, sign_release, verify_release,
@@ -18,6 +19,7 @@ use crate::fault::{Fault, InstallerError};
 use crate::host::{Admission, Plugin, PluginHost};
 
 pub use document::{Moment, RecordError, Recorded};
+pub use rehearsal::{RehearsalError, rehearse};
 
 /// What a plugin answered to one document.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,6 +9,7 @@ use crate::error::RegistryError;
 use crate::layout;
 use crate::line::{self, Line, Listed};
 use crate::names::NameEntry;
+use crate::reference::{MAX_SCHEMA, named_schema};
 use crate::source::Source;
 use crate::state::{Current, Seen, Trusted};
 use crate::time::Time;
@@ -81,7 +82,15 @@ impl Client {
                 found,
             });
         }
-        Ok(Fetched { component, release: resolved.envelope.clone() })
+        let schema = self.schema(resolved).await?;
+        Ok(Fetched { component, release: resolved.envelope.clone(), schema })
+    }
+
+    /// The schema of the settings; none where the release names none, or its publisher left it out.
+    async fn schema(&self, resolved: &ResolvedRelease) -> Result<Option<Vec<u8>>, RegistryError> {
+        let Some(expected) = resolved.release.release().settings_schema else { return Ok(None) };
+        let found = self.source.read(&layout::blob(expected), MAX_SCHEMA).await?;
+        named_schema(&resolved.line.name, expected, found)
     }
 
     /// What is known, if it can still be believed.

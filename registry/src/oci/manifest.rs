@@ -11,6 +11,8 @@ use crate::error::RegistryError;
 pub(super) const WASM: &str = "application/wasm";
 /// The envelope of a release.
 pub(super) const DSSE: &str = "application/vnd.dsse.envelope.v1+json";
+/// The schema of a plugin's settings, beside the release that names it.
+pub(super) const SCHEMA: &str = "application/schema+json";
 /// What a referrer that holds a release says it is.
 pub(super) const RELEASE: &str = "application/vnd.toolgate.release.v1+json";
 /// A manifest.
@@ -63,6 +65,12 @@ impl Manifest {
             _ => None,
         }
     }
+
+    /// The layer of this type, if there is one of it and no second.
+    pub(super) fn one_layer(&self, media_type: &str) -> Option<&Descriptor> {
+        let mut layers = self.layers.iter().filter(|layer| layer.media_type == media_type);
+        layers.next().filter(|_| layers.next().is_none())
+    }
 }
 
 pub(super) fn read(what: &str, bytes: &[u8]) -> Result<Manifest, RegistryError> {
@@ -102,13 +110,13 @@ pub(super) fn component(config: &[u8], layer: &Descriptor) -> Whole {
     }))
 }
 
-pub(super) fn release(component: &Whole, layer: &Descriptor) -> Whole {
+pub(super) fn release(component: &Whole, layers: &[Descriptor]) -> Whole {
     Whole::of(&json!({
         "schemaVersion": 2,
         "mediaType": MANIFEST,
         "artifactType": RELEASE,
         "config": Descriptor::of(EMPTY_TYPE, EMPTY),
-        "layers": [layer],
+        "layers": layers,
         "subject": component.descriptor(None),
     }))
 }

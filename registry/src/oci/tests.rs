@@ -12,7 +12,7 @@ fn a_manifest_says_no_more_than_what_it_holds_and_is_the_same_each_time() {
     let read = manifest::read("x", &one.bytes).unwrap();
     assert_eq!(read.only_layer(WASM).unwrap().digest, Digest::of(b"component"));
     assert!(read.only_layer(manifest::DSSE).is_none() && read.subject.is_none());
-    let referrer = manifest::release(&one, &Descriptor::of(manifest::DSSE, b"release"));
+    let referrer = manifest::release(&one, &[Descriptor::of(manifest::DSSE, b"release")]);
     let read = manifest::read("x", &referrer.bytes).unwrap();
     assert_eq!(read.subject.unwrap().digest, one.digest);
     let index = manifest::index(Vec::new(), &referrer);
@@ -134,10 +134,20 @@ fn signing_in(address: std::net::SocketAddr) -> Reach {
     Reach::new(vec![Host { host: address.to_string(), credentials: Some(credentials), ..Host::default() }])
 }
 
+const SCHEMA_TEXT: &[u8] = br#"{"type":"object"}"#;
+
 fn signed() -> (Vec<u8>, Vec<u8>) {
     let component = b"component".to_vec();
-    let envelope = toolgate_signing::sign_release(&release("1.0.0", 1), &component, &key(ACME));
+    let mut stated = release("1.0.0", 1);
+    stated.settings_schema = Some(Digest::of(SCHEMA_TEXT));
+    let envelope = toolgate_signing::sign_release(&stated, &component, &key(ACME));
     (component, envelope)
+}
+
+/// As its directory holds it: with the schema of its settings, and a file that the release does not name.
+fn plugin(component: &[u8], release: &[u8]) -> Plugin {
+    let others = vec![b"something else".to_vec(), SCHEMA_TEXT.to_vec()];
+    Plugin { component: component.to_vec(), release: release.to_vec(), others }
 }
 
 #[tokio::test]
@@ -145,12 +155,13 @@ async fn a_plugin_goes_through_a_registry_with_referrers_tokens_and_redirects_an
     let (address, state) = fake::start().await;
     let repository = Repository::new(&address.to_string(), "acme/guard", &Reach::default()).unwrap();
     let (component, release) = signed();
-    let pushed = repository.push(component.clone(), release.clone(), Some("1.0.0")).await.unwrap();
+    let pushed = repository.push(plugin(&component, &release), Some("1.0.0")).await.unwrap();
     assert!(!pushed.by_fallback_tag);
-    let again = repository.push(component.clone(), release.clone(), None).await.unwrap();
+    let again = repository.push(plugin(&component, &release), None).await.unwrap();
     assert_eq!(again.digest, pushed.digest);
     let fetched = repository.fetch(pushed.digest).await.unwrap();
     assert_eq!((fetched.component, fetched.release), (component, release));
+    assert_eq!(fetched.schema.as_deref(), Some(SCHEMA_TEXT), "the schema comes along");
     let asked = state.lock().unwrap().asked.clone();
     assert!(asked.iter().any(|(line, _)| line == "PUT /v2/acme/guard/manifests/1.0.0"));
     // The token is of this registry and this repository.
@@ -166,7 +177,7 @@ async fn a_token_follows_no_redirect_to_another_server_and_credentials_go_to_no_
     let (other, there) = fake::start().await;
     let repository = Repository::new(&address.to_string(), "acme/guard", &Reach::default()).unwrap();
     let (component, release) = signed();
-    let pushed = repository.push(component, release, None).await.unwrap();
+    let pushed = repository.push(plugin(&component, &release), None).await.unwrap();
     let files = state.lock().unwrap().files.clone();
     there.lock().unwrap().files = files;
     state.lock().unwrap().elsewhere = format!("http://{other}");
@@ -184,7 +195,7 @@ async fn what_is_not_what_was_named_is_refused_at_every_step() {
     let (address, state) = fake::start().await;
     let repository = Repository::new(&address.to_string(), "acme/guard", &Reach::default()).unwrap();
     let (component, release) = signed();
-    let pushed = repository.push(component, release, None).await.unwrap();
+    let pushed = repository.push(plugin(&component, &release), None).await.unwrap();
     let good = state.lock().unwrap().files.clone();
     let code = async |change: &dyn Fn(&mut fake::State)| {
         state.lock().unwrap().files = good.clone();
@@ -199,6 +210,15 @@ async fn what_is_not_what_was_named_is_refused_at_every_step() {
     assert_eq!(code(&|state| drop(state.files.insert(blob.clone(), "components".into()))).await, "too-large");
     assert_eq!(code(&|state| drop(state.files.remove(&referrers))).await, "absent");
     assert_eq!(code(&|state| drop(state.files.remove(&manifest))).await, "absent");
+    let schema = format!("/v2/acme/guard/blobs/{}", Digest::of(SCHEMA_TEXT));
+    assert_eq!(
+        code(&|state| drop(state.files.insert(schema.clone(), r#"{"type":"string"}"#.into()))).await,
+        "too-large"
+    );
+    assert_eq!(
+        code(&|state| drop(state.files.insert(schema.clone(), r#"{"type":"objecT"}"#.into()))).await,
+        "digest"
+    );
     // A component that is listed as its own release.
     let own = serde_json::json!({ "manifests": [{
         "mediaType": manifest::MANIFEST, "digest": pushed.digest, "size": 1, "artifactType": RELEASE,

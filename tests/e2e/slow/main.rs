@@ -51,7 +51,8 @@ fn an_afternoon_leads_from_nothing_to_a_call_that_the_new_adapter_changed_in_und
     }
 
     a_setting_that_does_not_fit_is_told_by_line_and_column(&author);
-    recorded_documents_are_answered(&author);
+    the_rest_of_the_document_is_true(&author);
+    recorded_documents_keep_no_secret(&author);
     a_panic_reaches_the_author_with_message_hook_and_pointer(&author);
     the_other_kinds_build_and_answer_their_documents(&author);
 }
@@ -66,20 +67,28 @@ fn a_setting_that_does_not_fit_is_told_by_line_and_column(author: &Author) {
     assert!(run.code != 0 && told.contains(&place) && told.contains("longest"), "{run:?}");
 }
 
-fn recorded_documents_are_answered(author: &Author) {
-    let record = "toolgate --config tidy.yaml mcp record notes --out tidy/documents --call 'echo={\"message\":\" a \",\"password\":\"hunter22\"}'";
-    let run = author.shell(record);
-    assert_eq!(run.code, 0, "{run:?}");
-    let document = author.sandbox.read("work/tidy/documents/arguments-echo.json");
-    assert!(document.contains("\" a \"") && document.contains("***"), "{document}");
-    assert!(!document.contains("hunter22"), "{document}");
-    let unexpected = author.shell("toolgate plugin test tidy");
-    assert_eq!(unexpected.code, 1, "{unexpected:?}");
-    assert!(unexpected.stdout.contains("arguments-echo"), "{unexpected:?}");
-    assert_eq!(author.shell("toolgate plugin test tidy --update").code, 0);
+/// Every line of the blocks `sh kit`, each with the exit code that its comment states.
+fn the_rest_of_the_document_is_true(author: &Author) {
+    let lines = blocks("sh kit");
+    assert!(lines.len() > 4, "{lines:?}");
+    for line in &lines {
+        let code = line.rsplit_once("# exit ").map_or(0, |(_, code)| {
+            code.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap()
+        });
+        let run = author.shell(line);
+        assert_eq!(run.code, code, "{line}: {run:?}");
+    }
     let answer = author.sandbox.read("work/tidy/documents/arguments-echo.expected.json");
     assert!(answer.contains("\"/message\""), "{answer}");
-    assert_eq!(author.shell("toolgate plugin test tidy").code, 0);
+}
+
+fn recorded_documents_keep_no_secret(author: &Author) {
+    let record = "toolgate --config tidy.yaml mcp record notes --out other --call 'echo={\"message\":\" a \",\"password\":\"hunter22\"}'";
+    let run = author.shell(record);
+    assert_eq!(run.code, 0, "{run:?}");
+    let document = author.sandbox.read("work/other/arguments-echo.json");
+    assert!(document.contains("\" a \"") && document.contains("***"), "{document}");
+    assert!(!document.contains("hunter22"), "{document}");
 }
 
 fn a_panic_reaches_the_author_with_message_hook_and_pointer(author: &Author) {
@@ -120,19 +129,22 @@ fn the_other_kinds_build_and_answer_their_documents(author: &Author) {
 
 /// The commands of the afternoon in docs/plugin-authors.md, and the lines that it says they print.
 fn afternoon() -> (Vec<String>, Vec<String>) {
+    (blocks("sh afternoon"), blocks("text afternoon"))
+}
+
+/// The lines of all blocks of docs/plugin-authors.md with this word.
+fn blocks(word: &str) -> Vec<String> {
     let text = fs::read_to_string(root().join("docs/plugin-authors.md")).unwrap();
-    let (mut commands, mut expected, mut inside) = (Vec::new(), Vec::new(), "");
+    let (mut lines, mut inside) = (Vec::new(), None);
     for line in text.lines() {
         match (line.strip_prefix("```"), inside) {
-            (Some("sh afternoon"), "") => inside = "sh",
-            (Some("text afternoon"), "") => inside = "text",
-            (Some(""), _) => inside = "",
-            (_, "sh") => commands.push(line.to_owned()),
-            (_, "text") => expected.push(line.to_owned()),
+            (Some(begun), None) => inside = Some(begun == word),
+            (Some(_), Some(_)) => inside = None,
+            (None, Some(true)) if !line.trim().is_empty() => lines.push(line.to_owned()),
             _ => {}
         }
     }
-    (commands, expected)
+    lines
 }
 
 /// Somebody with the binary, a compiler, and nothing else.

@@ -208,7 +208,7 @@ fn a_symlink_out_of_the_directory_is_denied() {
 }
 
 /// A policy that opens the secret `token`, asks for its value, and denies with it.
-fn reads_secret() -> Vec<u8> {
+pub(crate) fn reads_secret() -> Vec<u8> {
     component(&Source {
         imports: &["secrets", "secrets-reveal"],
         exports: &["call-hook"],
@@ -261,30 +261,35 @@ fn gate_reveal_a_secret_is_not_read_without_reveal_and_each_use_is_in_the_audit_
     assert!(!sandbox.run(&["config", "show"]).stdout.contains("s3cret-value"));
 }
 
-#[test]
-fn what_a_policy_stores_is_there_in_the_next_process_and_a_full_store_says_so() {
-    // Denies with the error of the write, or with what was there before it: nothing, then `v`.
-    let guest = component(&Source {
+/// A policy that denies with the error of a write to `kv`, or with what was there before it: nothing, then
+/// what it wrote.
+pub(crate) fn keeps_values() -> Vec<u8> {
+    component(&Source {
         imports: &["kv"],
         exports: &["call-hook"],
         core_imports: r#"(import "toolgate:plugin/kv@0.1.0" "[static]store.open" (func $open (param i32 i32 i32 i32)))
-            (import "toolgate:plugin/kv@0.1.0" "[method]store.get" (func $get (param i32 i32 i32 i32)))
-            (import "toolgate:plugin/kv@0.1.0" "[method]store.put" (func $put (param i32 i32 i32 i32 i32 i32 i64 i32)))"#,
+        (import "toolgate:plugin/kv@0.1.0" "[method]store.get" (func $get (param i32 i32 i32 i32)))
+        (import "toolgate:plugin/kv@0.1.0" "[method]store.put" (func $put (param i32 i32 i32 i32 i32 i32 i64 i32)))"#,
         body: r#"(data (i32.const 1024) "seen") (data (i32.const 1040) "key") (data (i32.const 1060) "stored before")
-            (func (export "toolgate:plugin/call-hook@0.1.0#check") (param i32) (result i32)
-              (call $drop (local.get 0))
-              (call $open (i32.const 1024) (i32.const 4) (i32.const 1) (i32.const 512))
-              (if (i32.load8_u (i32.const 512)) (then unreachable))
-              (call $get (i32.load (i32.const 516)) (i32.const 1040) (i32.const 3) (i32.const 600))
-              (if (i32.load8_u (i32.const 600)) (then unreachable))
-              (call $put (i32.load (i32.const 516)) (i32.const 1040) (i32.const 3) (i32.const 1060) (i32.const 13)
-                (i32.const 0) (i64.const 0) (i32.const 704))
-              (if (i32.load8_u (i32.const 704)) (then (return
-                (call $said (i32.const 3) (i32.load (i32.const 716)) (i32.load (i32.const 720))))))
-              (if (i32.load8_u (i32.const 608)) (then (return
-                (call $said (i32.const 3) (i32.load (i32.const 616)) (i32.load (i32.const 620))))))
-              (call $said (i32.const 0) (i32.const 0) (i32.const 0)))"#,
-    });
+        (func (export "toolgate:plugin/call-hook@0.1.0#check") (param i32) (result i32)
+          (call $drop (local.get 0))
+          (call $open (i32.const 1024) (i32.const 4) (i32.const 1) (i32.const 512))
+          (if (i32.load8_u (i32.const 512)) (then unreachable))
+          (call $get (i32.load (i32.const 516)) (i32.const 1040) (i32.const 3) (i32.const 600))
+          (if (i32.load8_u (i32.const 600)) (then unreachable))
+          (call $put (i32.load (i32.const 516)) (i32.const 1040) (i32.const 3) (i32.const 1060) (i32.const 13)
+            (i32.const 0) (i64.const 0) (i32.const 704))
+          (if (i32.load8_u (i32.const 704)) (then (return
+            (call $said (i32.const 3) (i32.load (i32.const 716)) (i32.load (i32.const 720))))))
+          (if (i32.load8_u (i32.const 608)) (then (return
+            (call $said (i32.const 3) (i32.load (i32.const 616)) (i32.load (i32.const 620))))))
+          (call $said (i32.const 0) (i32.const 0) (i32.const 0)))"#,
+    })
+}
+
+#[test]
+fn what_a_policy_stores_is_there_in_the_next_process_and_a_full_store_says_so() {
+    let guest = keeps_values();
     let label = KvCapability { max_bytes: 64 };
     let capabilities =
         || Capabilities { kv: [("seen".to_owned(), label.clone())].into(), ..Capabilities::default() };

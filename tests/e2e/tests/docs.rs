@@ -57,6 +57,21 @@ const NOT_RUN: &[NotRun] = &[
         covered_by: "card_012_a_plugin_goes_through_a_registry_without_referrers_by_the_fallback_tag",
     },
     NotRun {
+        begins: "toolgate mcp record github",
+        why: "needs that server",
+        covered_by: "record_keeps_what_plugins_are_asked_and_no_secret",
+    },
+    NotRun {
+        begins: "toolgate plugin update acme/guard --dry-run",
+        why: "needs two releases",
+        covered_by: "an_update_that_is_only_tried_shows_where_the_answers_differ_and_changes_nothing",
+    },
+    NotRun {
+        begins: "toolgate plugin verify acme/guard --rebuild",
+        why: "compiles",
+        covered_by: "gate_rebuild_a_release_is_compared_with_what_its_signed_sources_give",
+    },
+    NotRun {
         begins: "toolgate plugin install oci:",
         why: "needs an OCI registry",
         covered_by: "card_012_a_plugin_goes_through_a_registry_without_referrers_by_the_fallback_tag",
@@ -74,7 +89,7 @@ const NOT_RUN: &[NotRun] = &[
 ];
 
 /// Blocks that `tests/e2e/slow` runs as they stand, because they compile.
-const RUN_ELSEWHERE: [&str; 2] = ["sh afternoon", "text afternoon"];
+const RUN_ELSEWHERE: [&str; 3] = ["sh afternoon", "text afternoon", "sh kit"];
 
 /// What never ends, builds or asks the network, and so must be in the table.
 const MUST_BE_LISTED: [&str; 6] =

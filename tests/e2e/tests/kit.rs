@@ -97,6 +97,10 @@ fn settings_that_do_not_fit_the_schema_of_a_plugin_are_told_by_line_and_column_w
         "{run:?}"
     );
     assert!(!run.stderr.contains("77123"), "{run:?}");
+    for named in ["acme/guard", "../guard"] {
+        let run = wrong.run(&["plugin", "verify", named]).exits(2);
+        assert!(run.stderr.contains(&place(&wrong, "77123")), "verify names the line: {run:?}");
+    }
     let wrong = policy_with_schema("dney: []");
     let run = wrong.run(&["serve", "--stdio"]).exits(2);
     assert!(run.stderr.contains(&place(&wrong, "dney")) && run.stderr.contains("'dney'"), "{run:?}");

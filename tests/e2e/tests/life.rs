@@ -21,7 +21,13 @@ fn key() -> SigningKey {
 }
 
 /// A directory with a signed policy `test/guard` that always says the same.
-fn guard(sandbox: &Sandbox, dir: &str, sequence: u64, component: &[u8], change: fn(&mut Release)) -> String {
+pub(crate) fn guard(
+    sandbox: &Sandbox,
+    dir: &str,
+    sequence: u64,
+    component: &[u8],
+    change: fn(&mut Release),
+) -> String {
     let mut stated = release(Kind::Policy, component);
     "test/guard".clone_into(&mut stated.name);
     stated.sequence = sequence;
@@ -32,10 +38,10 @@ fn guard(sandbox: &Sandbox, dir: &str, sequence: u64, component: &[u8], change: 
     sandbox.path(dir).display().to_string()
 }
 
-fn same(_: &mut Release) {}
+pub(crate) fn same(_: &mut Release) {}
 
 /// A gateway with a fixture server whose calls pass, and a rule for the key of the tests.
-fn trusting() -> Sandbox {
+pub(crate) fn trusting() -> Sandbox {
     let sandbox = sandbox();
     let trusted = key().public().to_string();
     sandbox.configure_fixture(
@@ -45,7 +51,7 @@ fn trusting() -> Sandbox {
     sandbox
 }
 
-fn install(sandbox: &Sandbox, dir: &str) -> Run {
+pub(crate) fn install(sandbox: &Sandbox, dir: &str) -> Run {
     sandbox.run(&["plugin", "install", dir, "--yes", "--json"])
 }
 

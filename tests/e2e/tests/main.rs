@@ -37,6 +37,7 @@ mod registry;
 mod servers;
 mod stopping;
 mod surface;
+mod tried;
 mod vectors;
 mod web;
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use toolgate_e2e::{PATIENCE, Sandbox};
 use toolgate_signing::SigningKey;
 
+use crate::indexes::{judges_settings, with_schema};
 use crate::registry::{ACME, plugin};
 use crate::sandbox;
 use crate::web::TokenProxy;
@@ -87,6 +88,11 @@ fn card_012_a_plugin_goes_through_a_registry_without_referrers_by_the_fallback_t
     let run = sandbox.run(&["plugin", "install", reference, "--yes"]).exits(5);
     assert!(run.stderr.contains("was named") && run.stderr.contains("next:"), "{run:?}");
     std::fs::write(&blob, good).unwrap();
+    sandbox.run(&["plugin", "remove", "acme/guard"]).exits(0);
+    let target = format!("oci://{}/acme/schema", oci.host);
+    let pushed =
+        sandbox.run(&["plugin", "publish", &with_schema(&sandbox), &target, "--json"]).exits(0).json();
+    judges_settings(&sandbox, pushed["reference"].as_str().unwrap());
     // A release by nobody who is trusted is worth nothing here either.
     sandbox.configure_fixture(&[], "");
     sandbox.run(&["plugin", "install", reference, "--yes"]).exits(5);

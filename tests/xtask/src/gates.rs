@@ -70,6 +70,27 @@ const GATES: &[Gate] = &[
         test: "gate_import_an_undeclared",
     },
     Gate {
+        name: "rehearsal",
+        file: "host/plugins/src/replay/rehearsal.rs",
+        call: "let (release, grants) = confined(release, &admission.grants);",
+        without: "let (release, grants) = (release.clone(), admission.grants.clone());",
+        test: "gate_rehearsal",
+    },
+    Gate {
+        name: "sources",
+        file: "host/cli/src/commands/plugin/rebuild.rs",
+        call: "if found != Some(signed) {",
+        without: "if found.is_none() {",
+        test: "gate_sources",
+    },
+    Gate {
+        name: "rebuild",
+        file: "host/cli/src/commands/plugin/rebuild.rs",
+        call: "if given != release.component() {",
+        without: "if given == Digest::of(b\"\") {",
+        test: "gate_rebuild",
+    },
+    Gate {
         name: "limit",
         file: "host/plugins/src/guest.rs",
         call: "Verdict::Interrupt => UpdateDeadline::Interrupt,",

@@ -75,6 +75,13 @@ pub(crate) struct PluginUpdate {
     /// Take the release from here instead of where it was installed from.
     #[arg(long, value_name = "REFERENCE", requires = "name")]
     pub(crate) from: Option<String>,
+    /// Change nothing: ask the release in force and the new one the same documents, and show where they
+    /// answer differently.
+    #[arg(long, requires = "documents")]
+    pub(crate) dry_run: bool,
+    /// The directory of the documents, as `mcp record SERVER --out DIR` writes them.
+    #[arg(long, value_name = "DIR", requires = "dry_run")]
+    pub(crate) documents: Option<PathBuf>,
     /// Take it however young it is (see `plugins.min_age`).
     #[arg(long)]
     pub(crate) any_age: bool,

@@ -16,7 +16,7 @@ pub(crate) enum Plugin {
     /// Show what a plugin is and what it may do.
     Inspect(PluginRef),
     /// Check signature, digest, imports and exports, and compile it.
-    Verify(PluginRef),
+    Verify(PluginVerify),
     /// Sign a release of a component: what it says is read from plugin.toml and from the binary.
     Sign(PluginSign),
     /// Push a signed plugin to a repository of an OCI registry.
@@ -48,6 +48,19 @@ pub(crate) enum Plugin {
 pub(crate) struct PluginRef {
     /// A name from `plugin list`, or a directory with component.wasm and release.dsse.json.
     pub(crate) plugin: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PluginVerify {
+    /// A name from `plugin list`, or a directory with component.wasm and release.dsse.json.
+    pub(crate) plugin: String,
+    /// Compile these sources, the project with plugin.toml, and compare the result with the release. This
+    /// runs the build scripts of its dependencies, so only sources with the signed digest are compiled.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) rebuild: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -66,13 +66,25 @@ pub(crate) fn component(source: &Source<'_>) -> Vec<u8> {
 
 /// A component made of a core module and the text of its world.
 pub(crate) fn wrap(module: &[u8], world: &str) -> Vec<u8> {
+    let module = embedded(module, world);
+    ComponentEncoder::default().validate(true).module(&module).unwrap().encode().unwrap()
+}
+
+/// The core module that a compiler leaves of a guest with this body, with the description of its world in it.
+#[allow(dead_code)] // only the tests of the binary compile sources
+pub(crate) fn described(body: &str, world: &str) -> Vec<u8> {
+    let text = format!("(module {} {body})", PRELUDE.replace("IMPORTS", ""));
+    embedded(&wat::parse_str(text).unwrap(), world)
+}
+
+fn embedded(module: &[u8], world: &str) -> Vec<u8> {
     let mut resolve = Resolve::default();
     resolve.push_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit")).unwrap();
     let package = resolve.push_str("guest.wit", world).unwrap();
     let world = resolve.select_world(&[package], Some("guest")).unwrap();
     let mut module = module.to_vec();
     embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();
-    ComponentEncoder::default().validate(true).module(&module).unwrap().encode().unwrap()
+    module
 }
 
 /// A policy with one hook, `call`, whose body may use `$drop`, `$alloc` and `$said`; the handle of

@@ -10,6 +10,11 @@ use crate::args::plugin::{GuestToolchain, PluginBuild};
 use crate::exit::Failure;
 use crate::output;
 
+/// The name that stands for a project in its component, wherever it lies.
+pub(super) const KNOWN_AS: &str = "/plugin";
+/// What the library of a project is called.
+pub(super) const LIBRARY: &str = "plugin";
+
 /// Compiles with the toolchain that is there, wraps the module, and writes the component beside a
 /// line that says what it was compiled with.
 pub(super) fn build(args: &PluginBuild) -> Result<(), Failure> {
@@ -30,9 +35,9 @@ pub(super) fn build(args: &PluginBuild) -> Result<(), Failure> {
     let how = toolchain.description();
     output::note(&format!("compiling with {how}; the first time takes a minute or two"));
     toolchain
-        .build(&Build { workspace: directory, package: None, locked: false, known_as: "/plugin" })
+        .build(&Build { workspace: directory, package: None, locked: false, known_as: KNOWN_AS })
         .map_err(|error| failure(&error))?;
-    let core = read(&Toolchain::core_module(directory, "plugin"))?;
+    let core = read(&Toolchain::core_module(directory, LIBRARY))?;
     let bytes = component::wrap(&core).map_err(Failure::failed)?;
     let interfaces = component::interfaces(&bytes).map_err(Failure::failed)?;
     let path = directory.join("component.wasm");

@@ -4,7 +4,7 @@ use serde_json::json;
 use toolgate_base::{Clock as _, SystemClock, clock};
 use toolgate_config::Config;
 use toolgate_config::denials::{self, Denial, Denials};
-use toolgate_gateway::reload;
+use toolgate_gateway::{assemble, reload};
 use toolgate_signing::Digest;
 use toolgate_store::{AuditRow, Event};
 
@@ -39,6 +39,14 @@ pub(super) fn deny(config: &Config, args: &PluginDeny) -> Result<(), Failure> {
 
 /// `plugin retry NAME`.
 pub(super) fn retry(config: &Config, args: &PluginRetry) -> Result<(), Failure> {
+    let uses = assemble::uses(config, &args.name).map_err(|refusal| super::refusal::refused(&refusal))?;
+    if uses.is_empty() {
+        return Err(Failure::usage(format!(
+            "no plugin {} is in this configuration, so nothing was put aside",
+            args.name
+        ))
+        .hint("`toolgate plugin list` shows the names"));
+    }
     reload::retry(&config.data_dir, &args.name).map_err(context::config_failure)?;
     output::line(&format!("{} is loaded again by a running gateway within a second", args.name))
 }

@@ -5,7 +5,8 @@ use toolgate_config::Config;
 use toolgate_plugins::{meaning, powers};
 use toolgate_signing::{Release, VerifiedRelease};
 
-use super::{files, refused};
+use super::files;
+use super::refusal::refused;
 use crate::exit::Failure;
 use crate::output;
 

@@ -40,10 +40,7 @@ pub(super) async fn install(config: &Config, args: &PluginInstall) -> Result<(),
 /// `plugin update [NAME]`.
 pub(super) async fn update(config: &Config, args: &PluginUpdate) -> Result<(), Failure> {
     if config.plugins.update == Updates::Never && args.from.is_none() {
-        return Err(Failure::usage(
-            "toolgate.yaml says `plugins.update: never`, so no newer release is looked for",
-        )
-        .hint("change it there, or name the release with --from"));
+        return Err(no_updates());
     }
     let layer = PluginsLayer::of(&config.data_dir);
     let all = layer.installed().map_err(context::config_failure)?;
@@ -73,6 +70,12 @@ pub(super) async fn update(config: &Config, args: &PluginUpdate) -> Result<(), F
         }
     }
     first_failure.map_or(Ok(()), Err)
+}
+
+/// Updates are switched off.
+pub(super) fn no_updates() -> Failure {
+    Failure::usage("toolgate.yaml says `plugins.update: never`, so no newer release is looked for")
+        .hint("change it there, or name the release with --from")
 }
 
 async fn update_one(config: &Config, args: &PluginUpdate, old: &Installed) -> Result<Value, Failure> {

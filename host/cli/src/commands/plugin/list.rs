@@ -4,7 +4,8 @@ use serde_json::json;
 use toolgate_config::Config;
 use toolgate_gateway::assemble;
 
-use super::{checked, described, refused};
+use super::refusal::refused;
+use super::{checked, described};
 use crate::exit::Failure;
 use crate::json::text;
 use crate::output;

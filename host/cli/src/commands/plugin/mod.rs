@@ -3,12 +3,15 @@
 mod build;
 mod deny;
 mod documents;
+mod dry_run;
 mod fetch;
 mod inspect;
 mod install;
 mod list;
 mod new;
 mod publish;
+mod rebuild;
+mod refusal;
 mod search;
 mod sign;
 mod test;
@@ -26,7 +29,8 @@ use toolgate_signing::{Kind, VerifiedRelease};
 
 use crate::args::Plugin;
 use crate::context;
-use crate::exit::{Code, Failure};
+use crate::exit::Failure;
+use refusal::refused;
 
 /// Runs one verb. An author's verbs need no configuration.
 pub(crate) async fn run(explicit: Option<&Path>, command: &Plugin) -> Result<(), Failure> {
@@ -39,9 +43,10 @@ pub(crate) async fn run(explicit: Option<&Path>, command: &Plugin) -> Result<(),
         Plugin::Publish(args) => publish::publish(args).await,
         Plugin::List(args) => list::list(&config()?, args.json),
         Plugin::Inspect(args) => inspect::inspect(&config()?, &args.plugin, args.json),
-        Plugin::Verify(args) => verify::verify(&config()?, &args.plugin, args.json),
+        Plugin::Verify(args) => verify::verify(&config()?, args),
         Plugin::Search(args) => search::search(&config()?, args).await,
         Plugin::Install(args) => install::install(&config()?, args).await,
+        Plugin::Update(args) if args.dry_run => dry_run::dry_run(&config()?, args).await,
         Plugin::Update(args) => install::update(&config()?, args).await,
         Plugin::Remove(args) => install::remove(&config()?, args),
         Plugin::Deny(args) => deny::deny(&config()?, args),
@@ -72,9 +77,9 @@ fn files(config: &Config, plugin: &str) -> Result<PluginFiles, Failure> {
     if let Some(files) = bundle::find(plugin) {
         return Ok(files);
     }
-    let wanted = assemble::wanted(config).map_err(|refusal| refused(&refusal))?;
-    if let Some(found) = wanted.into_iter().find(|wanted| wanted.files.plugin == plugin) {
-        return Ok(found.files);
+    let uses = assemble::uses(config, plugin).map_err(|refusal| refused(&refusal))?;
+    if let Some(found) = uses.into_iter().next() {
+        return Ok(found.wanted.files);
     }
     if Path::new(plugin).is_dir() {
         return PluginFiles::read(Path::new(plugin)).map_err(|refusal| refused(&refusal));
@@ -107,12 +112,6 @@ fn checked(
         }
         Err(source) => Err(assemble::not_loaded(source, places)),
     }
-}
-
-/// The exit code says whether what was signed is at stake.
-fn refused(refusal: &Refusal) -> Failure {
-    let code = if refusal.is_integrity() { Code::Integrity } else { Code::Usage };
-    Failure::new(code, refusal)
 }
 
 /// How many plugins the configuration wants, all of them verified and loadable.

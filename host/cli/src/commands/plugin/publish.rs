@@ -25,7 +25,7 @@ pub(super) async fn publish(args: &PluginPublish) -> Result<(), Failure> {
     let known = Host { credentials: credentials(args)?, ..args.reached.host(&host)? };
     let repository =
         Repository::new(&host, &name, &Reach::new(vec![known])).map_err(|error| refused(&error))?;
-    let pushed = repository.push(plugin.component, plugin.release, tag.as_deref()).await;
+    let pushed = repository.push(plugin, tag.as_deref()).await;
     let pushed = pushed.map_err(|error| refused(&error))?;
     if args.json {
         return output::json(&json!({

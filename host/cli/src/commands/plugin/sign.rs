@@ -10,13 +10,14 @@ use serde_json::json;
 use toolgate_base::files::write_private;
 use toolgate_base::{Clock as _, SystemClock};
 use toolgate_gateway::assemble::{MAX_FILE, RELEASE_FILE};
-use toolgate_plugins::{Manifest, ManifestError, inspect};
+use toolgate_plugins::{Manifest, inspect};
 use toolgate_signing::{
     Digest, PAYLOAD_TYPE, PublicKey, SignError, Threshold, VerifiedRelease, add_signature,
     decode_pre_authentication, pre_authentication_encoding, read_signature, release_statement, seal_with,
     unverified_payload, verify_release,
 };
 
+use super::refusal::of_manifest;
 use crate::args::PluginSign;
 use crate::exit::Failure;
 use crate::keys::read_public;
@@ -24,14 +25,15 @@ use crate::output;
 
 /// Runs the verb.
 pub(super) fn run(args: &PluginSign) -> Result<(), Failure> {
-    let manifest = Manifest::read(&args.dir).map_err(|error| of_manifest(&error))?;
-    let component = manifest.component().map_err(|error| of_manifest(&error))?;
+    let manifest = Manifest::read(&args.dir).map_err(|error| of_manifest(&error, &args.dir))?;
+    let component = manifest.component().map_err(|error| of_manifest(&error, &args.dir))?;
     let file = args.dir.join(RELEASE_FILE);
     let payload = match (&args.payload, args.add) {
         (Some(waited), _) => waited_for(waited)?,
         (None, true) => existing(&file)?.1,
         (None, false) => {
-            let release = manifest.release(&component, &now()).map_err(|error| of_manifest(&error))?;
+            let release =
+                manifest.release(&component, &now()).map_err(|error| of_manifest(&error, &args.dir))?;
             release_statement(&release, Digest::of(&component)).into_bytes()
         }
     };
@@ -168,10 +170,6 @@ fn report(
     ))?;
     output::line(&format!("  component    {}", release.component()))?;
     super::super::key::print(key)
-}
-
-fn of_manifest(error: &ManifestError) -> Failure {
-    Failure::usage(error)
 }
 
 fn of_signing(error: &SignError) -> Failure {

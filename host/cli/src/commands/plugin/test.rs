@@ -6,10 +6,13 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use toolgate_gateway::assemble::SCHEMA_FILE;
 use toolgate_plugins::{
-    Admission, DecisionSet, HostOptions, Manifest, Outcome, PluginHost, Recorded, replay, trial,
+    Admission, DecisionSet, FilesGrant, Grants, Manifest, ManifestError, Outcome, Recorded, RehearsalError,
+    rehearse,
 };
+use toolgate_signing::Release;
 
 use super::documents::{self, EXPECTED, difference, indented, pretty};
+use super::refusal::of_manifest;
 use crate::args::plugin::PluginTest;
 use crate::exit::Failure;
 use crate::output;
@@ -39,6 +42,8 @@ enum State {
 
 /// Runs the verb.
 pub(super) fn test(args: &PluginTest) -> Result<(), Failure> {
+    // First, so that a directory which is no project is told as that.
+    Manifest::read(&args.dir).map_err(|error| of_manifest(&error, &args.dir))?;
     let documents = documents::read(&args.dir.join("documents"))?;
     let outcomes = ask(&args.dir, &documents)?;
     let mut rows = Vec::new();
@@ -61,22 +66,57 @@ pub(super) fn test(args: &PluginTest) -> Result<(), Failure> {
 
 /// Every answer, from the component that the manifest names.
 fn ask(directory: &Path, documents: &[Recorded]) -> Result<Vec<Outcome>, Failure> {
-    let manifest = Manifest::read(directory).map_err(Failure::usage)?;
-    let component = manifest.component().map_err(|error| {
-        Failure::usage(error).hint(format!("build it first: toolgate plugin build {}", directory.display()))
-    })?;
-    let release = manifest.release(&component, NEVER).map_err(Failure::usage)?;
-    let trial = trial(&release, &component)
-        .map_err(|error| Failure::usage(format!("this could not be released as it is: {error}")))?;
+    let unusable = |error: &ManifestError| of_manifest(error, directory);
+    let manifest = Manifest::read(directory).map_err(|error| unusable(&error))?;
+    let component = manifest.component().map_err(|error| unusable(&error))?;
+    let release = manifest.release(&component, NEVER).map_err(|error| unusable(&error))?;
     let schema = fs::read(directory.join(SCHEMA_FILE)).ok().map(Into::into);
     let admission = Admission {
         decisions: DecisionSet::ALL,
         settings: settings(directory)?,
         schema,
-        ..Admission::default()
+        grants: grants(directory, &release)?,
     };
-    let host = PluginHost::new(HostOptions::default()).map_err(Failure::failed)?;
-    replay(&host, &component, &trial, &admission, documents).map_err(Failure::failed)
+    tell_closed(&release);
+    rehearse(&component, &release, &admission, documents).map_err(|error| match error {
+        RehearsalError::Host(_) => Failure::failed(error),
+        RehearsalError::Release(_) => Failure::usage(error).hint("correct plugin.toml"),
+        RehearsalError::Load(_) => Failure::failed(error).hint(
+            "this is what an operator would meet; correct plugin.toml or settings.json, or build it again",
+        ),
+    })
+}
+
+/// The directories of the test: `documents/files/LABEL` for each label of `files` that has one.
+fn grants(directory: &Path, release: &Release) -> Result<Grants, Failure> {
+    let mut grants = Grants::default();
+    for label in release.capabilities.files.keys() {
+        let path = directory.join("documents").join("files").join(label);
+        if path.is_dir() {
+            let path = path
+                .canonicalize()
+                .map_err(|error| Failure::usage(format!("{} cannot be read: {error}", path.display())))?;
+            let grant = FilesGrant { directories: vec![path], access: None };
+            grants.files.insert(label.clone(), grant);
+        }
+    }
+    Ok(grants)
+}
+
+/// Capabilities that a test does not open, so that nobody looks for the reason in the plugin.
+fn tell_closed(release: &Release) {
+    let declared = &release.capabilities;
+    let labels = |interface: &str, labels: Vec<&String>| {
+        labels.iter().map(|label| format!("{interface}.{label}")).collect::<Vec<_>>().join(", ")
+    };
+    if !declared.http.is_empty() {
+        let labels = labels("http", declared.http.keys().collect());
+        output::note(&format!("a test reaches no host, so {labels} answers as denied"));
+    }
+    if !declared.secrets.is_empty() {
+        let labels = labels("secrets", declared.secrets.keys().collect());
+        output::note(&format!("a test has no secrets, so {labels} answers as unavailable"));
+    }
 }
 
 /// The settings that the project tests with.

@@ -2,24 +2,39 @@
 
 use serde_json::json;
 use toolgate_config::{Config, Places};
+use toolgate_gateway::assemble::{PluginFiles, Refusal, Use, Wanted, uses};
 use toolgate_plugins::{Admission, DecisionSet, Grants};
-
-use toolgate_gateway::assemble::{PluginFiles, Refusal};
 use toolgate_signing::VerifiedRelease;
 
-use super::{checked, described, files, refused};
+use super::rebuild::rebuild;
+use super::refusal::refused;
+use super::{checked, described, files};
+use crate::args::plugin::PluginVerify;
 use crate::exit::Failure;
 use crate::output;
 
-/// Signature, digest, imports and exports, and a compilation, with every decision and capability granted.
-pub(super) fn verify(config: &Config, plugin: &str, as_json: bool) -> Result<(), Failure> {
-    let files = files(config, plugin)?;
-    let release = match verified(config, &files) {
+/// What is looked at.
+enum What {
+    /// A plugin of the configuration, in every place where it is in use.
+    InUse(Box<Use>, Vec<Use>),
+    /// Files that the configuration says nothing of.
+    Files(PluginFiles),
+}
+
+/// Signature, digest, imports and exports, and a compilation: as the configuration wants it, or where that
+/// says nothing of it, with every decision and capability granted.
+pub(super) fn verify(config: &Config, args: &PluginVerify) -> Result<(), Failure> {
+    let mut found = uses(config, &args.plugin).map_err(|refusal| refused(&refusal))?.into_iter();
+    let what = match found.next() {
+        Some(first) => What::InUse(Box::new(first), found.collect()),
+        None => What::Files(files(config, &args.plugin)?),
+    };
+    let release = match verified(config, &what) {
         Ok(release) => release,
         Err(refusal) => {
-            if as_json {
+            if args.json {
                 output::json(&json!({
-                    "plugin": plugin,
+                    "plugin": args.plugin,
                     "state": "refused",
                     "code": refusal.code(),
                     "reason": refusal.to_string(),
@@ -28,24 +43,66 @@ pub(super) fn verify(config: &Config, plugin: &str, as_json: bool) -> Result<(),
             return Err(refused(&refusal));
         }
     };
+    if let Some(directory) = &args.rebuild {
+        rebuild(&release, directory)?;
+    }
+    report(&release, args)
+}
+
+fn report(release: &VerifiedRelease, args: &PluginVerify) -> Result<(), Failure> {
     let signers: Vec<String> = release.signers().iter().map(ToString::to_string).collect();
-    if as_json {
-        let mut row = described(&release);
+    if args.json {
+        let mut row = described(release);
         if let Some(row) = row.as_object_mut() {
             row.insert("signers".to_owned(), json!(signers));
+            row.insert("rebuilt".to_owned(), json!(args.rebuild.is_some()));
         }
         return output::json(&row);
     }
     let stated = release.release();
     output::line(&format!("{} {} is what was signed", stated.name, stated.version))?;
     output::line(&format!("  component {}", release.component()))?;
-    signers.iter().try_for_each(|signer| output::line(&format!("  signed by {signer}")))
+    signers.iter().try_for_each(|signer| output::line(&format!("  signed by {signer}")))?;
+    match &args.rebuild {
+        Some(directory) => output::line(&format!(
+            "  the sources in {} give the same bytes, with {}",
+            directory.display(),
+            stated.toolchain
+        )),
+        None => Ok(()),
+    }
+}
+
+fn verified(config: &Config, what: &What) -> Result<VerifiedRelease, Refusal> {
+    match what {
+        What::InUse(first, others) => {
+            for other in others {
+                in_force(config, &other.wanted)?;
+            }
+            in_force(config, &first.wanted)
+        }
+        What::Files(files) => by_itself(config, files),
+    }
+}
+
+/// As the configuration wants it, settings and grants included; a fault of theirs names its line.
+fn in_force(config: &Config, wanted: &Wanted) -> Result<VerifiedRelease, Refusal> {
+    wanted.verify(config)?;
+    checked(config, &wanted.files, &wanted.admission, wanted.from_index(), &wanted.places)
 }
 
 /// With every capability granted that the release declares: what is looked for is whether it would load.
-fn verified(config: &Config, files: &PluginFiles) -> Result<VerifiedRelease, Refusal> {
-    let stated = files.verify(&config.plugins.trust)?;
-    let grants = Grants::declared(stated.release());
-    let admission = Admission { decisions: DecisionSet::ALL, grants, ..Admission::default() };
-    checked(config, files, &admission, None, &Places::default())
+fn by_itself(config: &Config, files: &PluginFiles) -> Result<VerifiedRelease, Refusal> {
+    let grants = Grants::declared(files.verify(&config.plugins.trust)?.release());
+    let admission = |schema| Admission {
+        decisions: DecisionSet::ALL,
+        grants: grants.clone(),
+        schema,
+        ..Admission::default()
+    };
+    match checked(config, files, &admission(files.schema.clone()), None, &Places::default()) {
+        // The schema is the signed one, and there are no settings yet that it could judge.
+        Err(Refusal::Settings { .. }) => checked(config, files, &admission(None), None, &Places::default()),
+        done => done,
+    }
 }
