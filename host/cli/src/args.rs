@@ -1,5 +1,6 @@
 //! The command line, noun then verb. Help texts are written for somebody who has not read the docs.
 
+mod audit;
 mod key;
 mod life;
 mod lock;
@@ -15,6 +16,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use toolgate_config::Lane;
 
+pub(crate) use audit::{
+    Audit, AuditArchive, AuditCheckpoint, AuditExport, AuditQuery, AuditTail, AuditVerify,
+};
 pub(crate) use key::{Key, KeyNew, KeyShow, KeySign};
 pub(crate) use life::{
     PluginDeny, PluginInstall, PluginPublish, PluginRemove, PluginRetry, PluginSearch, PluginTrust,
@@ -82,7 +86,7 @@ pub(crate) enum Command {
     /// Registries of plugins: make, publish, revoke, serve.
     #[command(subcommand)]
     Registry(Registry),
-    /// The audit log: tail, query, verify.
+    /// The audit log: tail, query, verify, checkpoint, export, archive, sinks, deliver.
     #[command(subcommand)]
     Audit(Audit),
     /// The questions that wait for a person: list, watch, grant, deny, revoke, suggest.
@@ -164,57 +168,6 @@ pub(crate) struct Serve {
     /// What kind of run it is, over stdio: `main`, `background_job` or `automation`.
     #[arg(long, value_name = "LANE", default_value = "main", value_parser = lane)]
     pub(crate) lane: Lane,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Audit {
-    /// Print the last rows.
-    Tail(AuditTail),
-    /// Print the rows that match, or the result of one read-only SELECT.
-    Query(AuditQuery),
-    /// Check that no row was changed, removed or cut off.
-    Verify(Json),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct AuditTail {
-    /// How many rows.
-    #[arg(short = 'n', long, default_value_t = 20)]
-    pub(crate) lines: usize,
-    /// Go on printing new rows.
-    #[arg(short, long)]
-    pub(crate) follow: bool,
-    /// Only events that begin with this, as mcp_.
-    #[arg(long, value_name = "PREFIX")]
-    pub(crate) filter: Option<String>,
-    /// Print JSON lines.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct AuditQuery {
-    /// One SELECT over the table `audit_log`.
-    #[arg(conflicts_with_all = ["server", "tool", "persona", "action", "since"])]
-    pub(crate) sql: Option<String>,
-    /// Only rows about this server.
-    #[arg(long)]
-    pub(crate) server: Option<String>,
-    /// Only rows about this tool (original name).
-    #[arg(long)]
-    pub(crate) tool: Option<String>,
-    /// Only rows of this persona.
-    #[arg(long)]
-    pub(crate) persona: Option<String>,
-    /// Only rows with this action, as tool.execute.
-    #[arg(long)]
-    pub(crate) action: Option<String>,
-    /// Only rows of the last so much time, as 7d, 2h, 30m.
-    #[arg(long)]
-    pub(crate) since: Option<String>,
-    /// Print JSON lines.
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -101,7 +101,9 @@ pub(crate) fn store(config: &Config, writer: &str) -> Result<Store, Failure> {
         toolgate_config::Durability::Process => toolgate_store::Durability::Process,
         toolgate_config::Durability::Disk => toolgate_store::Durability::Disk,
     };
-    Store::open_with(&config.data_dir, writer, durability, Arc::new(SystemClock)).map_err(store_failure)
+    Store::open_with(&config.data_dir, writer, durability, Arc::new(SystemClock))
+        .map(|store| store.run_by(format!("uid {}", crate::sys::user())))
+        .map_err(store_failure)
 }
 
 pub(crate) fn store_failure(error: toolgate_store::StoreError) -> Failure {

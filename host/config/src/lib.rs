@@ -32,6 +32,7 @@ mod read;
 mod schema;
 pub mod secrets;
 mod server;
+mod sink;
 mod skill;
 #[cfg(test)]
 mod testing;
@@ -47,12 +48,13 @@ pub use index::{Index, SourceHost, Updates};
 pub use load::{load, load_locked, load_with};
 pub use masked::{mask_url, masked, masked_server};
 pub use model::{
-    Approvals, Audit, Bundle, Capabilities, Config, DEFAULT_PERSONA, Durability, FirstUse, Load, Persona,
-    PersonaApprovals, Pinned, PinnedBy, Pins, Plugins, Serve, TrustRule, grants_digest,
+    Approvals, Arguments, Audit, Bundle, Capabilities, Config, DEFAULT_PERSONA, Durability, FirstUse, Load,
+    Persona, PersonaApprovals, Pinned, PinnedBy, Pins, Plugins, Serve, TrustRule, grants_digest,
 };
 pub use places::Places;
 pub use server::{
     AdapterUse, Instance, Origin, Protocol, Restarts, Server, ToolFilter, Transport, Trust,
     looks_like_secret, names_secret,
 };
+pub use sink::{Sink, SinkFormat, SinkTarget};
 pub use skill::{Lane, Runtime, Skill};

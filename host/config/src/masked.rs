@@ -9,8 +9,9 @@ use toolgate_net::Url;
 
 use crate::duration::show;
 use crate::index::Updates;
-use crate::model::{Bundle, Config, Durability, FirstUse, Persona};
+use crate::model::{Arguments, Bundle, Config, Durability, FirstUse, Persona};
 use crate::server::{Instance, Origin, Protocol, Server, Transport, looks_like_secret};
+use crate::sink::{Sink, SinkFormat, SinkTarget};
 
 #[cfg(test)]
 mod tests;
@@ -54,11 +55,41 @@ pub fn masked(config: &Config) -> Value {
         "approvals": { "timeout": show(config.approvals.timeout), "hold": show(config.approvals.hold) },
         "pins": { "first_use": match config.pins.first_use { FirstUse::Pin => "pin", FirstUse::Review => "review" } },
         "plugins": plugins_value(config),
-        "audit": { "durability": match config.audit.durability {
+        "audit": audit_value(config),
+    })
+}
+
+fn audit_value(config: &Config) -> Value {
+    json!({
+        "durability": match config.audit.durability {
             Durability::Process => "process",
             Durability::Disk => "disk",
-        } },
+        },
+        "arguments": match config.audit.arguments {
+            Arguments::Digest => "digest",
+            Arguments::Redacted => "redacted",
+            Arguments::Full => "full",
+        },
+        "sinks": config.audit.sinks.iter().map(sink_value).collect::<Vec<_>>(),
     })
+}
+
+fn sink_value(sink: &Sink) -> Value {
+    let hidden = |headers: &[(String, toolgate_base::Secret)]| -> Map<String, Value> {
+        headers.iter().map(|(name, _)| (name.clone(), json!(MASK))).collect()
+    };
+    let target = match &sink.target {
+        SinkTarget::Jsonl { path, rotate, keep } => json!({ "path": path, "rotate": rotate, "keep": keep }),
+        SinkTarget::Syslog { host, port } => json!({ "address": format!("{host}:{port}") }),
+        SinkTarget::Otlp { url, headers } | SinkTarget::Webhook { url, headers } => {
+            json!({ "url": mask_url(url), "headers": hidden(headers) })
+        }
+    };
+    let format = match sink.format {
+        SinkFormat::Toolgate => "toolgate",
+        SinkFormat::Ocsf => "ocsf",
+    };
+    json!({ "name": sink.name, "type": sink.target.kind(), "format": format, "target": target })
 }
 
 /// A URL with its userinfo and the values of its query masked. What is no URL is masked whole.

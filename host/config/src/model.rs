@@ -21,6 +21,7 @@ use crate::index::{Index, SourceHost, Updates};
 use crate::places::Places;
 use crate::plugins_layer::PluginsLayer;
 use crate::server::Server;
+use crate::sink::Sink;
 use crate::skill::{Lane, Skill};
 
 /// The persona that always exists and is meant wherever none is named.
@@ -452,10 +453,26 @@ pub enum FirstUse {
 }
 
 /// The `audit` block.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Audit {
     /// What a commit survives.
     pub durability: Durability,
+    /// What of a call's arguments a row keeps.
+    pub arguments: Arguments,
+    /// Where rows go beside the log.
+    pub sinks: Vec<Sink>,
+}
+
+/// `audit.arguments`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Arguments {
+    /// Their digest alone.
+    #[default]
+    Digest,
+    /// The digest, and the arguments with what looks like a secret blanked.
+    Redacted,
+    /// The digest, and the arguments as they were sent.
+    Full,
 }
 
 /// `audit.durability`.

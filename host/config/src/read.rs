@@ -5,6 +5,7 @@
 //! does not build yet is refused as such and never ignored. A key with nothing behind it counts as
 //! absent.
 
+mod audit;
 mod fields;
 mod grants;
 mod hosts;

@@ -50,12 +50,7 @@ impl Config {
                 choice(&["pin", "review"], "pin: as first seen. review: hidden until accepted. Default: pin.")
             }),
             "plugins" => plugins(),
-            _ => block(&keys::AUDIT, "How the audit log is kept.", |_| {
-                choice(
-                    &["process", "disk"],
-                    "What a committed row survives: the process, or the machine. Default: process.",
-                )
-            }),
+            _ => audit(),
         });
         if let Value::Object(schema) = &mut schema {
             schema.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
@@ -63,6 +58,49 @@ impl Config {
         }
         schema
     }
+}
+
+fn audit() -> Value {
+    block(&keys::AUDIT, "How the audit log is kept.", |key| match key {
+        "durability" => choice(
+            &["process", "disk"],
+            "What a committed row survives: the process, or the machine. Default: process.",
+        ),
+        "arguments" => choice(
+            &["digest", "redacted", "full"],
+            "What a row keeps of a call's arguments beside their digest. Default: digest.",
+        ),
+        _ => json!({
+            "type": "array",
+            "maxItems": 16,
+            "description": "Where rows go beside the log, each at least once.",
+            "items": sink(),
+        }),
+    })
+}
+
+fn sink() -> Value {
+    block(&keys::SINK, "One receiver of audit rows.", |key| match key {
+        "name" => text("What it is called; also names its cursor."),
+        "type" => choice(&["jsonl", "syslog", "otlp", "webhook"], "What it speaks."),
+        "path" => text("jsonl: the file."),
+        "rotate" => {
+            json!({ "type": "integer", "minimum": 4096, "description": "jsonl: bytes at which another file is begun. Default: 64 MiB." })
+        }
+        "keep" => {
+            json!({ "type": "integer", "minimum": 1, "maximum": 1000, "description": "jsonl: rotated files that are kept. Default: 10." })
+        }
+        "address" => {
+            text("syslog: HOST:PORT of a receiver that speaks TLS (RFC 5425). Port 6514 by default.")
+        }
+        "url" => text("otlp, webhook: the endpoint with its path; https, or http to a loopback address."),
+        "headers" => {
+            json!({ "type": "object", "additionalProperties": scalar(), "description": "otlp, webhook: headers of every request; write secrets as ${NAME}." })
+        }
+        _ => {
+            choice(&["toolgate", "ocsf"], "jsonl, syslog, webhook: what a row looks like. Default: toolgate.")
+        }
+    })
 }
 
 /// A closed object with the keys of a table and its other spellings.

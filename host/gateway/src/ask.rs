@@ -343,6 +343,8 @@ impl Question<'_> {
             action: deeds::action(self.call.deed).to_owned(),
             session: self.caller.session.clone(),
             host_escape: self.handle.server.trust.host_escape,
+            run_id: self.caller.run_id.clone(),
+            thread_id: self.caller.thread_id.clone(),
         }
     }
 

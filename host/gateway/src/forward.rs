@@ -25,7 +25,7 @@ use crate::call::{Call, Waiting};
 use crate::caller::Caller;
 use crate::find::{self, Handle};
 use crate::reply::{self, ErrorCode, ErrorDetails};
-use crate::{deeds, facts, rewrite};
+use crate::{arguments, deeds, facts, rewrite};
 
 /// How often a request is judged, at most, when something changes each time while it waits.
 const MAX_REVIEWS: usize = 4;
@@ -171,7 +171,10 @@ impl Path<'_> {
     /// Step 8: committed before a byte leaves (AUD-013).
     async fn record_called(&self, params: &RawValue) -> Result<(), Stop> {
         let sent = Digest::of(params.get().as_bytes());
-        match self.gateway.store.append(AuditRow::called(&self.call, &sent)).await {
+        let row = AuditRow::called(&self.call, &sent);
+        let keep = self.gateway.config().audit.arguments;
+        let row = arguments::kept(row, keep, &self.handle.server, edit::get(params.get(), "/arguments"));
+        match self.gateway.store.append(row).await {
             Ok(_) => Ok(()),
             Err(error) => {
                 tracing::error!(%error, "the audit log refused a row, so nothing was sent");

@@ -11,6 +11,7 @@
 //! others; plugins fail. The first is met by pins and policies, the second by the credential that
 //! fixes the persona, the third by failing closed.
 
+mod arguments;
 mod ask;
 pub mod assemble;
 pub mod bundle;

@@ -61,7 +61,8 @@ pub(crate) fn lost_call(
     }
 }
 
-fn actor(caller: &Caller) -> Actor {
+/// Who acts, as rows have it.
+pub(crate) fn actor(caller: &Caller) -> Actor {
     Actor {
         run_id: caller.run_id.clone(),
         thread_id: caller.thread_id.clone(),

@@ -10,11 +10,12 @@ use serde::Serialize;
 use toolgate_config::{FirstUse, Server};
 use toolgate_plugins::PinState;
 use toolgate_signing::{DefinitionKind, Digest};
-use toolgate_store::{PinnedDefinition, Store, StoreError};
+use toolgate_store::{AuditRow, PinnedDefinition, Store, StoreError};
 
 use crate::Gateway;
 use crate::caller::Caller;
 use crate::links::Live;
+use crate::notes::actor;
 use crate::surface::{Item, Surface};
 
 /// What is approved of one server.
@@ -179,11 +180,13 @@ impl Gateway {
 
     /// Makes what a server shows now its approved surface; gives what that changes. With `expected`,
     /// only the surface of that digest is accepted: a server may show something else than before.
+    /// `who` says who approves and how they were proven; the row with it is committed first.
     pub async fn accept(
         self: &Arc<Self>,
         caller: &Caller,
         server: &str,
         expected: Option<&str>,
+        who: &str,
     ) -> Result<Accepted, String> {
         let (server, live) = self.connected(caller, server).await?;
         let surface = live.surface.load_full();
@@ -195,9 +198,13 @@ impl Gateway {
             Approved::Definitions(approved) => drifts(&approved, &surface),
             _ => Vec::new(),
         };
-        accept(&self.store, &server, live.connection.protocol_version(), &surface)
-            .map_err(|error| format!("the surface of '{}' could not be pinned: {error}", server.name))?;
-        self.note_pinned(&server, &surface);
+        let refused =
+            |error: StoreError| format!("the surface of '{}' could not be pinned: {error}", server.name);
+        if let Some(digest) = &surface.digest {
+            let row = AuditRow::pinned(&server.name, digest, surface.items().len()).by(&actor(caller));
+            self.store.append(row.with("approver", who)).await.map_err(refused)?;
+        }
+        accept(&self.store, &server, live.connection.protocol_version(), &surface).map_err(refused)?;
         let approved = self.approved(&server);
         live.surface.store(Arc::new(surface.compared_with(&approved)));
         self.surface_changed();
@@ -205,10 +212,15 @@ impl Gateway {
     }
 
     /// Makes what a server shows now its approved surface if nothing of it was ever approved.
-    pub async fn accept_if_new(self: &Arc<Self>, caller: &Caller, server: &str) -> Result<(), String> {
+    pub async fn accept_if_new(
+        self: &Arc<Self>,
+        caller: &Caller,
+        server: &str,
+        who: &str,
+    ) -> Result<(), String> {
         let (found, _) = self.connected(caller, server).await?;
         if matches!(self.approved(&found), Approved::Nothing | Approved::Unreviewed) {
-            self.accept(caller, server, None).await?;
+            self.accept(caller, server, None, who).await?;
         }
         Ok(())
     }

@@ -100,15 +100,20 @@ pub(crate) fn builder(options: &ClientOptions) -> Result<reqwest::ClientBuilder,
 }
 
 fn tls(authorities: &[u8]) -> Result<rustls::ClientConfig, NetError> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(NetError::Tls)?
-        .with_root_certificates(roots_and(authorities)?)
-        .with_no_client_auth();
+    let mut config = config(authorities)?;
     // A TLS setup handed to reqwest is used as it is, so the protocols it may choose are named here.
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
+}
+
+/// The one TLS set-up: ring, the machine's roots and those that the caller names, no certificate of our own.
+pub(crate) fn config(authorities: &[u8]) -> Result<rustls::ClientConfig, NetError> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    Ok(rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(NetError::Tls)?
+        .with_root_certificates(roots_and(authorities)?)
+        .with_no_client_auth())
 }
 
 /// The machine's roots and those that the caller names.
@@ -151,6 +156,6 @@ fn roots() -> &'static Arc<RootCertStore> {
 }
 
 /// The addresses of this machine; port 0 lets the port of the URL stand.
-fn localhost() -> [SocketAddr; 2] {
+pub(crate) fn localhost() -> [SocketAddr; 2] {
     [SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0), SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), 0)]
 }

@@ -9,14 +9,16 @@
 //! - no cookie is kept: two callers never share a session by accident.
 //!
 //! [`address`] says to which class an address belongs; [`client()`] makes a client; [`guard`] sends
-//! requests to addresses that a stranger chose.
+//! requests to addresses that a stranger chose; [`tls`] connects to what speaks TLS and not HTTP.
 
 pub mod address;
 pub mod client;
 pub mod guard;
 pub mod server;
+pub mod tls;
 
 pub use address::{AddressClass, class_of_host, classify, is_loopback};
 pub use client::{ClientOptions, NetError, client};
 pub use reqwest::Url;
 pub use server::server_tls;
+pub use tls::{TlsError, TlsStream, tls_connect};

@@ -80,6 +80,32 @@ impl Database {
         Ok(database)
     }
 
+    /// Opens a file that nobody writes any more, wherever it lies: on a medium that cannot be written,
+    /// SQLite would otherwise want to make files beside it. With a WAL beside it, it is opened as usual.
+    pub(crate) fn open_copy(path: &Path, format: &Format) -> Result<Self, StoreError> {
+        let mut wal = path.as_os_str().to_owned();
+        wal.push("-wal");
+        if Path::new(&wal).exists() {
+            return Self::open_read_only(path, format);
+        }
+        let flags =
+            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+        let absolute = std::path::absolute(path).map_err(|source| StoreError::io("find", path, source))?;
+        let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/.-_".contains(byte);
+        let escaped = absolute
+            .as_os_str()
+            .as_encoded_bytes()
+            .iter()
+            .map(|byte| if plain(byte) { char::from(*byte).to_string() } else { format!("%{byte:02x}") });
+        let uri = format!("file:{}?immutable=1", escaped.collect::<String>());
+        let mut database = Self::connect(Path::new(&uri), flags)?;
+        path.clone_into(&mut database.path);
+        database.set("query_only", "ON")?;
+        database.set("cell_size_check", "ON")?;
+        database.check_format(format)?;
+        Ok(database)
+    }
+
     /// Turns what SQLite said into an error of this database.
     pub(crate) fn error(&self, doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError + use<> {
         let path = self.path.clone();

@@ -27,17 +27,22 @@ mod sys;
 #[cfg(test)]
 mod testing;
 
+pub use audit::archive::SealedSegment;
 pub use audit::deed::Deed;
 pub use audit::event::Event;
+pub use audit::export::ExportedRow;
 pub use audit::filter::{Filter, MAX_ROWS, SelectOutcome};
 pub use audit::reader::AuditReader;
 pub use audit::row::{Actor, AuditRow, CallFacts, Position, StoredRow};
-pub use audit::verify::{ChainSummary, Finding, Problem, VerifyReport};
+pub use audit::signed::{CHECKPOINT_TYPE, Checkpoint, CheckpointError};
+pub use audit::verify::{
+    ChainSummary, Finding, Problem, SegmentFiles, SegmentSummary, VerifyOptions, VerifyReport,
+};
 pub use database::{BUSY_TIMEOUT, Durability};
 pub use error::{ErrorClass, StoreError};
 pub use kv::{KvCondition, KvDone, KvPlace, KvValue};
 pub use operator::{Operator, OperatorError, OperatorProof};
-pub use paths::{AUDIT_DB, AUDIT_HEADS, OPERATOR, PINS_KNOWN, STATE_DB, protected_files};
+pub use paths::{AUDIT_ARCHIVE, AUDIT_DB, AUDIT_HEADS, OPERATOR, PINS_KNOWN, STATE_DB, protected_files};
 pub use state::asks::{Answer, Ask, AskAbout, AskBinding, AskState, Recorded};
 pub use state::grants::{Grant, GrantQuery, GrantScope};
 pub use state::pins::{KnownServer, PinnedDefinition, Pins};

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 pub const AUDIT_DB: &str = "audit.db";
 /// The heads of its chains, kept outside the database.
 pub const AUDIT_HEADS: &str = "audit.heads";
+/// The directory of the segments that were sealed.
+pub const AUDIT_ARCHIVE: &str = "audit-archive";
 /// Asks, pins and tokens.
 pub const STATE_DB: &str = "state.db";
 /// The servers that were pinned once, kept outside the database.
@@ -28,6 +30,7 @@ pub fn protected_files(data_dir: &Path) -> Vec<PathBuf> {
     for name in [AUDIT_HEADS, PINS_KNOWN, OPERATOR] {
         files.push(data_dir.join(name));
     }
+    files.push(data_dir.join(AUDIT_ARCHIVE));
     files.push(pins_lock(data_dir));
     files
 }

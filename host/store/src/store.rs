@@ -7,10 +7,11 @@ use std::time::Duration;
 use toolgate_base::{Clock, SystemClock, files};
 use toolgate_signing::Digest;
 
+use crate::audit::archive::{self, SealedSegment};
 use crate::audit::event::Event;
 use crate::audit::reader::AuditReader;
 use crate::audit::row::{AuditRow, Position};
-use crate::audit::verify::{self, VerifyReport};
+use crate::audit::verify::{self, VerifyOptions, VerifyReport};
 use crate::audit::writer::Writer;
 use crate::database::Durability;
 use crate::error::StoreError;
@@ -32,6 +33,9 @@ pub struct Store {
     audit: Option<Writer>,
     state: State,
     kv: Kv,
+    clock: Arc<dyn Clock>,
+    /// Who runs this process, as rows name them.
+    person: Option<String>,
 }
 
 impl Store {
@@ -53,7 +57,9 @@ impl Store {
             data_dir: data_dir.to_owned(),
             state: State::open(data_dir, Arc::clone(&clock))?,
             kv: Kv::new(data_dir, Arc::clone(&clock)),
-            audit: Some(Writer::start(data_dir, writer, durability, clock)?),
+            audit: Some(Writer::start(data_dir, writer, durability, Arc::clone(&clock))?),
+            clock,
+            person: None,
         };
         store.report_expired_asks()?;
         Ok(store)
@@ -68,7 +74,22 @@ impl Store {
     ) -> Result<Self, StoreError> {
         files::create_private_dir(data_dir).map_err(|source| StoreError::io("create", data_dir, source))?;
         let state = State::open(data_dir, Arc::clone(&clock))?;
-        Ok(Self { data_dir: data_dir.to_owned(), state, kv: Kv::new(data_dir, clock), audit: None })
+        Ok(Self {
+            data_dir: data_dir.to_owned(),
+            state,
+            kv: Kv::new(data_dir, Arc::clone(&clock)),
+            audit: None,
+            clock,
+            person: None,
+        })
+    }
+
+    /// Says who runs this process: an account, such as `uid 1000`. Rows about a caller who came with a
+    /// token of their own do not get it.
+    #[must_use]
+    pub fn run_by(mut self, person: String) -> Self {
+        self.person = Some(person);
+        self
     }
 
     /// The directory of this store.
@@ -80,7 +101,7 @@ impl Store {
     /// log, so that what it announces must not happen.
     pub async fn append(&self, row: AuditRow) -> Result<Position, StoreError> {
         match &self.audit {
-            Some(audit) => audit.append(row).await,
+            Some(audit) => audit.append(row.run_by(self.person.as_deref())).await,
             None => Ok(Position { id: 0, chain: String::new(), seq: 0 }),
         }
     }
@@ -89,7 +110,7 @@ impl Store {
     /// up is counted in an `audit_gap` row.
     pub fn append_detached(&self, row: AuditRow) {
         if let Some(audit) = &self.audit {
-            audit.append_detached(row);
+            audit.append_detached(row.run_by(self.person.as_deref()));
         }
     }
 
@@ -108,7 +129,15 @@ impl Store {
     /// Recomputes every audit chain of a data directory and compares it with its anchor. Needs no
     /// open store, and works beside one.
     pub fn verify(data_dir: &Path) -> Result<VerifyReport, StoreError> {
-        verify::verify(data_dir)
+        verify::verify(data_dir, &VerifyOptions::default())
+    }
+
+    /// Seals the rows before the first one that was committed at or after `before` (Unix seconds), and
+    /// none after row `delivered` where that is given, into files below the data directory. A row of
+    /// each segment says so. Blocks for as long as it takes.
+    pub fn archive(&self, before: i64, delivered: Option<i64>) -> Result<Vec<SealedSegment>, StoreError> {
+        let now_ms = self.clock.now_ms();
+        archive::archive(&self.data_dir, before, delivered, now_ms)
     }
 
     /// Records that a call waits for a person, or finds the open ask of the same call. At most

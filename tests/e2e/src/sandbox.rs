@@ -175,6 +175,12 @@ impl Sandbox {
         run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
+    /// Every audit row as it leaves the log, oldest first, however many there are.
+    pub fn audit_all(&self) -> Vec<Value> {
+        let run = self.run(&["audit", "export"]).exits(0);
+        run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
     /// The events of the audit log, oldest first.
     pub fn events(&self) -> Vec<String> {
         self.audit()

@@ -3,11 +3,15 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod asks;
+mod aud_rows;
+mod audit;
+mod audit_faults;
 mod calls;
 mod capabilities;
 mod card;
 mod docs;
 mod door;
+mod events;
 #[allow(dead_code)] // the plugin host's own tests use the rest
 #[path = "../../../host/plugins/src/tests/guests.rs"]
 mod guests;
@@ -35,6 +39,7 @@ mod policies;
 mod preload;
 mod registry;
 mod servers;
+mod sinks;
 mod stopping;
 mod surface;
 mod tried;

@@ -1,4 +1,8 @@
-//! `toolgate audit …`: reads the log, and proves that it is whole.
+//! `toolgate audit …`: reads the log, proves that it is whole, and lets rows out of it.
+
+mod keep;
+pub(crate) mod sinks;
+mod verify;
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,8 +13,8 @@ use toolgate_store::{AuditReader, Filter, StoredRow};
 
 use crate::args::{Audit, AuditQuery, AuditTail};
 use crate::context;
-use crate::exit::{Code, Failure};
-use crate::output::{self, Format};
+use crate::exit::Failure;
+use crate::output;
 
 /// How often `--follow` looks for new rows.
 const POLL: Duration = Duration::from_millis(250);
@@ -18,14 +22,20 @@ const POLL: Duration = Duration::from_millis(250);
 /// Runs one verb.
 pub(crate) async fn run(explicit: Option<&Path>, command: Audit) -> Result<(), Failure> {
     let config = context::config(explicit)?;
-    if let Audit::Verify(args) = &command {
-        return verify(&config.data_dir, Format::json(args.json));
+    match &command {
+        Audit::Verify(args) => return verify::run(&config.data_dir, args),
+        Audit::Checkpoint(args) => return keep::checkpoint(&config, args).await,
+        Audit::Export(args) => return keep::export(&config.data_dir, args),
+        Audit::Archive(args) => return keep::archive(&config, args).await,
+        Audit::Sinks(args) => return sinks::show(&config, args.json),
+        Audit::Deliver(args) => return sinks::deliver(&config, args.json).await,
+        Audit::Tail(_) | Audit::Query(_) => {}
     }
     let reader = AuditReader::open(&config.data_dir).map_err(context::store_failure)?;
     match command {
         Audit::Tail(args) => tail(&reader, &args).await,
         Audit::Query(args) => query(reader, &args),
-        Audit::Verify(_) => Ok(()),
+        _ => Ok(()),
     }
 }
 
@@ -62,7 +72,7 @@ fn query(reader: AuditReader, args: &AuditQuery) -> Result<(), Failure> {
         }
         return Ok(());
     }
-    let since = args.since.as_deref().map(age).transpose()?;
+    let since = args.since.as_deref().map(time).transpose()?;
     let filter = Filter {
         server: args.server.clone(),
         tool: args.tool.clone(),
@@ -75,20 +85,23 @@ fn query(reader: AuditReader, args: &AuditQuery) -> Result<(), Failure> {
     rows.iter().try_for_each(|row| print(row, args.json))
 }
 
-/// `7d`, `2h`, `30m` or `10s` ago, as Unix seconds.
-fn age(text: &str) -> Result<i64, Failure> {
-    let wrong = || Failure::usage(format!("--since {text} is no age; write 7d, 2h, 30m or 10s"));
-    let unit = text.chars().last().ok_or_else(wrong)?;
-    let number: i64 = text.trim_end_matches(unit).parse().map_err(|_| wrong())?;
-    let seconds = match unit {
-        'd' => number.checked_mul(86_400),
-        'h' => number.checked_mul(3_600),
-        'm' => number.checked_mul(60),
-        's' => Some(number),
-        _ => None,
+/// A day, a time, or an age, as Unix seconds.
+fn time(text: &str) -> Result<i64, Failure> {
+    let day = format!("{text}T00:00:00Z");
+    let at = [text, day.as_str()].into_iter().find_map(toolgate_base::clock::utc_ms);
+    let now = SystemClock.now_ms();
+    let ms = match at {
+        Some(ms) => ms,
+        None => super::duration(text)
+            .ok()
+            .and_then(|age| now.checked_sub(u64::try_from(age.as_millis()).ok()?))
+            .ok_or_else(|| {
+                Failure::usage(format!(
+                    "`{text}` is no time; write 2026-11-29, 2026-11-29T12:00:00Z, 7d, 2h or 30m"
+                ))
+            })?,
     };
-    let now = i64::try_from(SystemClock.now_ms() / 1_000).unwrap_or(i64::MAX);
-    seconds.filter(|seconds| *seconds >= 0).map(|seconds| now - seconds).ok_or_else(wrong)
+    Ok(i64::try_from(ms / 1_000).unwrap_or(i64::MAX))
 }
 
 fn print(row: &StoredRow, as_json: bool) -> Result<(), Failure> {
@@ -108,26 +121,4 @@ fn print(row: &StoredRow, as_json: bool) -> Result<(), Failure> {
         row.persona_id.as_deref().unwrap_or("-"),
         text("reason")
     ))
-}
-
-fn verify(data_dir: &Path, format: Format) -> Result<(), Failure> {
-    let report = AuditReader::verify(data_dir).map_err(context::store_failure)?;
-    match format {
-        Format::Json => output::json(&report)?,
-        Format::Text if report.is_intact() => {
-            let rows: u64 = report.chains.iter().map(|chain| chain.rows).sum();
-            let rows = output::count(usize::try_from(rows).unwrap_or(usize::MAX), "row");
-            output::line(&format!("whole: {rows} in {}", output::count(report.chains.len(), "chain")))?;
-            for chain in &report.chains {
-                output::line(&format!("  {} ends at {} with {}", chain.chain, chain.last_seq, chain.head))?;
-            }
-        }
-        Format::Text => report.findings.iter().try_for_each(|finding| output::line(&finding.to_string()))?,
-    }
-    if report.is_intact() {
-        return Ok(());
-    }
-    let message = format!("the audit log is not whole: {}", output::count(report.findings.len(), "finding"));
-    Err(Failure::new(Code::Integrity, message)
-        .hint("keep a copy of audit.db and audit.heads before anything else is written"))
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use toolgate_gateway::indexes::{Standing, standings};
-use toolgate_store::{AuditReader, OperatorProof};
+use toolgate_store::OperatorProof;
 
 use crate::exit::Failure;
 use crate::output::{self, Format};
@@ -36,7 +36,7 @@ pub(crate) fn run(explicit: Option<&Path>, format: Format) -> Result<(), Failure
     if let Ok(config) = &config {
         let data = config.data_dir.display().to_string();
         checks.push(Check::of("store", context::store(config, "cli"), |_| data.clone()));
-        let audit = AuditReader::verify(&config.data_dir).map_err(context::store_failure);
+        let audit = toolgate_store::Store::verify(&config.data_dir).map_err(context::store_failure);
         let audit = audit.and_then(|report| match report.findings.first() {
             None => Ok(report),
             Some(finding) => Err(Failure::integrity(&finding.detail)),
@@ -62,6 +62,12 @@ pub(crate) fn run(explicit: Option<&Path>, format: Format) -> Result<(), Failure
             is_advice: false,
         });
         checks.extend(standings(config).iter().map(index));
+        checks.extend(super::audit::sinks::troubles(config).into_iter().map(|detail| Check {
+            what: "audit sinks",
+            ok: false,
+            detail,
+            is_advice: false,
+        }));
         checks.push(operator_proof(config));
     }
     checks.insert(

@@ -1,7 +1,7 @@
 //! One module for each noun. Each command reads, calls a library and prints.
 
 mod approvals;
-mod audit;
+pub(crate) mod audit;
 mod config;
 mod doctor;
 mod freeze;

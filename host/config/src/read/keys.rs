@@ -126,7 +126,9 @@ pub(crate) const PERSONA_APPROVALS: Keys = keys(&["in_client"]);
 
 pub(crate) const APPROVALS: Keys = keys(&["timeout", "hold"]);
 pub(crate) const PINS: Keys = keys(&["first_use"]);
-pub(crate) const AUDIT: Keys = Keys { known: &["durability"], aliases: &[], later: &["arguments", "sinks"] };
+pub(crate) const AUDIT: Keys = keys(&["durability", "arguments", "sinks"]);
+pub(crate) const SINK: Keys =
+    keys(&["name", "type", "path", "rotate", "keep", "address", "url", "headers", "format"]);
 
 pub(crate) const PLUGINS: Keys = Keys {
     known: &["bundle", "fallback", "trust", "load", "managed", "min_age", "update", "indexes", "hosts"],

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::commandline::resolve;
 use crate::error::{Place, Problem, quoted};
-use crate::model::{Approvals, Audit, Durability, FirstUse, Persona, Pins, Plugins, Serve};
+use crate::model::{Approvals, Audit, FirstUse, Persona, Pins, Plugins, Serve};
 use crate::node::{Node, Value};
 use crate::server::Server;
 
@@ -85,7 +85,7 @@ pub(crate) fn read_top(reader: &mut Reader<'_>, node: Node) -> Top {
         top.plugins = super::plugins::read_plugins(reader, item);
     }
     if let Some(item) = fields.take("audit") {
-        top.audit = read_audit(reader, item);
+        top.audit = super::audit::read_audit(reader, item);
     }
     top
 }
@@ -214,14 +214,4 @@ fn read_pins(reader: &mut Reader<'_>, item: Item) -> Pins {
         pins.first_use = reader.choice(&item, &choices).unwrap_or_default();
     }
     pins
-}
-
-fn read_audit(reader: &mut Reader<'_>, item: Item) -> Audit {
-    let mut audit = Audit::default();
-    let Some(mut fields) = reader.fields(item, &keys::AUDIT) else { return audit };
-    if let Some(item) = fields.take("durability") {
-        let choices = [("process", Durability::Process), ("disk", Durability::Disk)];
-        audit.durability = reader.choice(&item, &choices).unwrap_or_default();
-    }
-    audit
 }

@@ -18,6 +18,8 @@ use super::{Item, Reader, keys};
 
 mod transport;
 
+pub(super) use transport::read_headers;
+
 /// Prefixes of names that only built-in servers have (RSV-003, C36).
 const RESERVED: [&str; 2] = ["__talond_", "__toolgate_"];
 

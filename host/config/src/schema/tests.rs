@@ -31,6 +31,7 @@ fn places() -> Vec<(&'static str, &'static Keys)> {
         ("/properties/plugins/properties/load/items", &keys::LOAD),
         ("/properties/plugins/properties/load/items/properties/grants", &keys::GRANTS),
         ("/properties/audit", &keys::AUDIT),
+        ("/properties/audit/properties/sinks/items", &keys::SINK),
     ]
 }
 

@@ -140,6 +140,10 @@ pub enum Event {
     IndexRefused,
     /// Rows that nobody waited for could not be written; says how many.
     AuditGap,
+    /// The heads of the log were signed; with the key and the digest of the checkpoint.
+    AuditCheckpoint,
+    /// Rows were sealed into a segment; with its range and digest.
+    AuditArchived,
 }
 
 impl Event {
@@ -211,6 +215,8 @@ impl Event {
         Self::IndexRefreshed,
         Self::IndexRefused,
         Self::AuditGap,
+        Self::AuditCheckpoint,
+        Self::AuditArchived,
     ];
 
     /// The name in `details.event`.
@@ -282,6 +288,8 @@ impl Event {
             Self::IndexRefreshed => "index_refreshed",
             Self::IndexRefused => "index_refused",
             Self::AuditGap => "audit_gap",
+            Self::AuditCheckpoint => "audit_checkpoint",
+            Self::AuditArchived => "audit_archived",
         }
     }
 
@@ -344,6 +352,8 @@ impl Event {
             Self::OperatorProofRefused => "operator.prove",
             Self::HiddenTextFound => "hidden_text.find",
             Self::AuditGap => "audit.gap",
+            Self::AuditCheckpoint => "audit.checkpoint",
+            Self::AuditArchived => "audit.archive",
         }
     }
 }

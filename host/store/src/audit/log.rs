@@ -16,7 +16,7 @@ use super::checkpoint::Checkpointer;
 use super::heads::{self, Anchors, Head, Heads, MAX_CHAIN_NAME};
 use super::prepare::Prepared;
 use super::row::Position;
-use super::schema;
+use super::{schema, segments};
 use crate::database::{BUSY_TIMEOUT, Database, Durability};
 use crate::error::StoreError;
 use crate::paths;
@@ -80,7 +80,11 @@ impl Log {
         let heads = Heads::of(data_dir);
         let empty: bool = database
             .connection
-            .query_row("SELECT NOT EXISTS (SELECT 1 FROM audit_log)", [], |row| row.get(0))
+            .query_row(
+                "SELECT NOT EXISTS (SELECT 1 FROM audit_log UNION ALL SELECT 1 FROM audit_segments)",
+                [],
+                |row| row.get(0),
+            )
             .map_err(database.error("look for rows"))?;
         if empty {
             heads.create()?;
@@ -176,7 +180,11 @@ impl Log {
             }
             _ => choose_chain(connection, &self.heads, &self.writer, failed)?,
         };
-        let mut id = last.map_or(0, |last| last.id);
+        let mut id = match last {
+            Some(last) => last.id,
+            // Every row was sealed: the numbers go on where the last segment ends.
+            None => segments::last_id(connection).map_err(failed)?,
+        };
         let mut positions = Vec::with_capacity(rows.len());
         for row in rows {
             let now_ms = i64::try_from(self.clock.now_ms()).unwrap_or(i64::MAX);
@@ -309,15 +317,22 @@ impl Last {
 }
 
 fn head_of(connection: &Connection, chain: &str) -> rusqlite::Result<Option<Head>> {
-    connection
+    let live = connection
         .prepare_cached("SELECT seq, hash FROM audit_log WHERE chain = ?1 ORDER BY seq DESC LIMIT 1")?
         .query_row([chain], |row| Ok(Head { seq: row.get(0)?, hash: row.get(1)? }))
-        .optional()
+        .optional()?;
+    match live {
+        Some(head) => Ok(Some(head)),
+        None => Ok(segments::heads(connection)?.remove(chain)),
+    }
 }
 
 fn hash_at(connection: &Connection, chain: &str, seq: i64) -> rusqlite::Result<Option<Hash>> {
     connection
-        .prepare_cached("SELECT hash FROM audit_log WHERE chain = ?1 AND seq = ?2")?
+        .prepare_cached(
+            "SELECT hash FROM audit_log WHERE chain = ?1 AND seq = ?2 \
+             UNION ALL SELECT hash FROM audit_sealed WHERE chain = ?1 AND seq = ?2",
+        )?
         .query_row(params![chain, seq], |row| row.get(0))
         .optional()
 }

@@ -8,6 +8,8 @@
 //! - [`row`]: what a row says; [`prepare`]: its bounds; [`chain`]: its hash.
 //! - [`writer`]: group commit; [`heads`]: the anchor; [`checkpoint`]: the WAL, off the call path.
 //! - [`reader`], [`filter`], [`select`]: reading; [`verify`]: proving.
+//! - [`archive`], [`segments`]: sealing old rows; [`export`]: rows on their way out; [`signed`]:
+//!   checkpoints.
 //!
 //! A head is written after its rows are committed, so it may lag behind the database and never
 //! leads it. A database that is behind its head has therefore lost rows. After a power cut under
@@ -16,10 +18,12 @@
 //! A chain that contradicts its anchor is never continued, because its next head would bury the
 //! contradiction: the writer begins the chain `<writer>.2` and leaves the old anchor as evidence.
 
+pub mod archive;
 pub(crate) mod chain;
 mod checkpoint;
 pub mod deed;
 pub mod event;
+pub mod export;
 pub mod filter;
 pub(crate) mod heads;
 pub(crate) mod log;
@@ -27,7 +31,9 @@ pub(crate) mod prepare;
 pub mod reader;
 pub mod row;
 pub(crate) mod schema;
+pub(crate) mod segments;
 mod select;
+pub mod signed;
 mod stored;
 pub mod verify;
 pub(crate) mod writer;

@@ -9,9 +9,11 @@ use std::path::Path;
 
 use rusqlite::{Row, params};
 
+use super::export::{self, ExportedRow};
 use super::filter::{CONDITION, Filter, MAX_ROWS, SelectOutcome};
 use super::row::StoredRow;
-use super::{schema, select, verify};
+use super::verify::VerifyOptions;
+use super::{schema, segments, select, verify};
 use crate::database::Database;
 use crate::error::StoreError;
 use crate::paths;
@@ -33,6 +35,14 @@ impl AuditReader {
         Ok(Self { database })
     }
 
+    /// Opens a sealed segment or a copy of a log.
+    pub fn open_file(file: &Path) -> Result<Self, StoreError> {
+        if let Err(source) = std::fs::metadata(file) {
+            return Err(StoreError::io("find", file, source));
+        }
+        Ok(Self { database: Database::open_copy(file, &schema::FORMAT)? })
+    }
+
     /// The last `limit` rows that fit the filter, oldest first; at most [`MAX_ROWS`].
     pub fn tail(&self, limit: usize, filter: &Filter) -> Result<Vec<StoredRow>, StoreError> {
         let order = format!("{CONDITION} ORDER BY id DESC LIMIT ?7");
@@ -48,11 +58,34 @@ impl AuditReader {
         self.rows(&order, filter, MAX_ROWS, id)
     }
 
-    /// The number of the last row, 0 where there is none: where `--follow` begins.
+    /// The number of the last row, sealed ones included, 0 where there is none: where `--follow` begins.
     pub fn last_id(&self) -> Result<i64, StoreError> {
+        let failed = self.database.error("read the audit log");
+        let connection = &self.database.connection;
+        let live: Option<i64> =
+            connection.query_row("SELECT max(id) FROM audit_log", [], |row| row.get(0)).map_err(&failed)?;
+        match live {
+            Some(id) => Ok(id),
+            None => segments::last_id(connection).map_err(failed),
+        }
+    }
+
+    /// The rows after row `id` as they leave the log, oldest first, at most `limit`.
+    pub fn export_after(&self, id: i64, limit: usize) -> Result<Vec<ExportedRow>, StoreError> {
+        export::after(&self.database, id, limit)
+    }
+
+    /// The number of the last row that was committed before this time, in seconds since the Unix epoch,
+    /// and that no younger row precedes.
+    pub fn last_before(&self, time: i64) -> Result<i64, StoreError> {
         self.database
             .connection
-            .query_row("SELECT coalesce(max(id), 0) FROM audit_log", [], |row| row.get(0))
+            .query_row(
+                "SELECT coalesce((SELECT min(id) - 1 FROM audit_log WHERE created_at >= ?1), \
+                 (SELECT max(id) FROM audit_log), 0)",
+                [time],
+                |row| row.get(0),
+            )
             .map_err(self.database.error("read the audit log"))
     }
 
@@ -63,8 +96,13 @@ impl AuditReader {
     }
 
     /// Recomputes every chain and compares it with its anchor. See [`verify::verify`].
-    pub fn verify(data_dir: &Path) -> Result<verify::VerifyReport, StoreError> {
-        verify::verify(data_dir)
+    pub fn verify(data_dir: &Path, options: &VerifyOptions) -> Result<verify::VerifyReport, StoreError> {
+        verify::verify(data_dir, options)
+    }
+
+    /// The same for a file that was taken elsewhere. See [`verify::verify_file`].
+    pub fn verify_file(file: &Path, options: &VerifyOptions) -> Result<verify::VerifyReport, StoreError> {
+        verify::verify_file(file, options)
     }
 
     fn rows(

@@ -137,13 +137,18 @@ impl AuditRow {
             .with("expires_at", expires_at)
     }
 
-    /// `approval.timeout`: nobody answered, or nobody used the answer, in time (AUD-019). Run and
-    /// thread stand in the `approval.request` row with the same `ask`.
+    /// `approval.timeout`: nobody answered, or nobody used the answer, in time (AUD-019).
     pub fn ask_timed_out(ask: &Ask) -> Self {
-        let mut row = Self::about_server(Event::ApprovalTimeout, &ask.about.server)
-            .with("ask", ask.id.as_str())
+        Self::about_ask(Event::ApprovalTimeout, ask)
             .with("reason", ask.about.reason.as_str())
-            .with("expires_at", ask.expires_at_ms);
+            .with("expires_at", ask.expires_at_ms)
+    }
+
+    /// A row about an ask, with run, thread and persona of whoever asked.
+    fn about_ask(event: Event, ask: &Ask) -> Self {
+        let mut row = Self::about_server(event, &ask.about.server).with("ask", ask.id.as_str());
+        row.run_id.clone_from(&ask.about.run_id);
+        row.thread_id.clone_from(&ask.about.thread_id);
         row.persona_id = Some(ask.about.persona.clone());
         row.tool = Some(ask.about.tool.clone());
         row
@@ -152,14 +157,10 @@ impl AuditRow {
     /// `approval.grant` or `approval.reject`: who answered, and where (AUD-019).
     pub fn answered(ask: &Ask, answer: &Answer) -> Self {
         let event = if answer.grant { Event::ApprovalGrant } else { Event::ApprovalReject };
-        let mut row = Self::about_server(event, &ask.about.server)
-            .with("ask", ask.id.as_str())
+        Self::about_ask(event, ask)
             .with("approver", answer.by.as_str())
             .with("surface", answer.surface)
-            .with("reason", ask.about.reason.as_str());
-        row.persona_id = Some(ask.about.persona.clone());
-        row.tool = Some(ask.about.tool.clone());
-        row
+            .with("reason", ask.about.reason.as_str())
     }
 
     /// `standing_decision`: what passes, asks or is denied from now on.
@@ -233,7 +234,7 @@ impl AuditRow {
     /// `server_pinned`: the operator accepted a surface.
     pub fn pinned(server: &str, surface: &Digest, definitions: usize) -> Self {
         Self::about_server(Event::ServerPinned, server)
-            .with("surface", surface.to_string())
+            .with("pinned", surface.to_string())
             .with("definitions", definitions)
     }
 
@@ -301,6 +302,16 @@ impl AuditRow {
         self.with_some("lane", actor.lane.as_deref())
             .with_some("credential", actor.credential.as_deref())
             .with_some("session", actor.session.as_deref())
+            .with_some("surface", actor.credential.as_deref().map(surface_of))
+    }
+
+    /// Adds who runs the process, unless the row is about somebody who came with a token.
+    pub(crate) fn run_by(self, person: Option<&str>) -> Self {
+        let credential = self.details.get("credential").and_then(Value::as_str);
+        if credential.is_some_and(|credential| surface_of(credential) == "http") {
+            return self;
+        }
+        self.with_some("person", person)
     }
 
     /// Adds a member to the details. Secrets must not be among them.
@@ -324,6 +335,15 @@ impl AuditRow {
             Some(value) => self.with(key, value),
             None => self,
         }
+    }
+}
+
+/// Where somebody with this credential comes in.
+fn surface_of(credential: &str) -> &'static str {
+    match credential {
+        "stdio" => "stdio",
+        "cli" => "cli",
+        _ => "http",
     }
 }
 

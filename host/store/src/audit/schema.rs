@@ -3,43 +3,22 @@
 //! The columns are those of AUD-003..010, with number, chain and hash beside them. A third trigger
 //! guards inserts: `INSERT OR REPLACE` would otherwise remove a row without firing the trigger on
 //! deletes. Whoever can write the file can also drop the triggers; `verify` then says so.
+//!
+//! Format 2 adds sealed segments: `audit_segments` says which rows were moved into which file, and
+//! `audit_sealed` where each chain stood at that file's end, so that chains go on across the cut. A row
+//! can leave the table in that one way only: the trigger lets go of what a segment has sealed.
 
 use crate::database::Format;
 
-/// The format of `audit.db`.
+/// The format of `audit.db`, and of a sealed segment, which has the same tables.
 pub(crate) const FORMAT: Format = Format {
-    number: 1,
-    migrate: &[],
-    create: "
-CREATE TABLE audit_log (
-    id INTEGER PRIMARY KEY,
-    chain TEXT NOT NULL,
-    seq INTEGER NOT NULL,
-    run_id TEXT,
-    thread_id TEXT,
-    persona_id TEXT,
-    action TEXT NOT NULL,
-    tool TEXT,
-    request_id TEXT,
-    details TEXT NOT NULL,
-    created_at INTEGER NOT NULL,
-    created_at_ms INTEGER NOT NULL,
-    hash BLOB NOT NULL CHECK (length(hash) = 32),
-    UNIQUE (chain, seq)
-) STRICT;
-
-CREATE TRIGGER audit_log_no_update BEFORE UPDATE ON audit_log
-BEGIN SELECT RAISE(ABORT, 'audit_log is append-only: no row changes'); END;
-
-CREATE TRIGGER audit_log_no_delete BEFORE DELETE ON audit_log
-BEGIN SELECT RAISE(ABORT, 'audit_log is append-only: no row goes'); END;
-
-CREATE TRIGGER audit_log_grows_at_its_end BEFORE INSERT ON audit_log
-WHEN NEW.id IS NOT (SELECT coalesce(max(id), 0) + 1 FROM audit_log)
-  OR NEW.seq IS NOT (SELECT coalesce(max(seq), 0) + 1 FROM audit_log WHERE chain = NEW.chain)
-BEGIN SELECT RAISE(ABORT, 'audit_log is append-only: it grows at its end'); END;
-",
+    number: 2,
+    create: concat!(include_str!("schema/format-1.sql"), include_str!("schema/format-2.sql")),
+    migrate: &[include_str!("schema/format-2.sql")],
 };
+
+/// The first format, which a reader may still meet before any writer brought the file up to date.
+pub(crate) const FORMAT_1: &str = include_str!("schema/format-1.sql");
 
 /// Inserts one row.
 pub(crate) const INSERT: &str = "INSERT INTO audit_log \

@@ -1,40 +1,69 @@
 //! Proving that the log is what was written.
 //!
-//! One pass over the table in the order of its numbers, in constant memory for each chain, inside
-//! one read transaction, so that a gateway may go on writing. Found are: a changed byte of any
+//! One pass over the sealed segments and then over the table, in the order of their numbers, in constant
+//! memory for each chain, inside one read transaction, so that a gateway may go on writing. Found are: a changed byte of any
 //! column, a row that was taken out or put in, a tail that was cut, a chain that vanished, rows
 //! whose anchor vanished, triggers and tables that are not the ones this build makes, and pages
 //! that SQLite itself calls damaged. Not found is what somebody does who rewrites all of the
-//! database and of `audit.heads` consistently: against that, copy the heads elsewhere.
+//! database and of `audit.heads` consistently: against that there are checkpoints that were signed and
+//! kept elsewhere ([`super::signed`]), and rows that a sink took away.
 //!
 //! Bounds: 100 findings; a chain that is wrong throughout would repeat itself.
 
-use std::collections::BTreeMap;
+mod exported;
+mod pass;
+mod sealed;
+
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, Row};
 use serde::Serialize;
-use toolgate_base::display;
 
-use super::chain::{self, Hash};
-use super::heads::{Anchors, Head, Heads};
+use self::pass::Pass;
+use super::heads::{Anchors, Heads};
 use super::schema;
-use super::stored::{columns, is_unborn, objects};
+use super::signed::Checkpoint;
 use crate::database::Database;
 use crate::error::StoreError;
 use crate::paths;
 
-/// The most findings of one report.
-const MAX_FINDINGS: usize = 100;
+/// How the first bytes of every SQLite file read.
+const SQLITE: &[u8] = b"SQLite format 3\0";
+
+/// What to compare a log with beside itself.
+#[derive(Debug, Clone, Default)]
+pub struct VerifyOptions {
+    /// Where the sealed segments are.
+    pub segments: SegmentFiles,
+    /// Checkpoints whose signatures were checked, each with the name it has in findings.
+    pub checkpoints: Vec<(String, Checkpoint)>,
+}
+
+/// Where the sealed segments are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum SegmentFiles {
+    /// In `audit-archive` beside the log, or beside the file that is verified.
+    #[default]
+    Beside,
+    /// In this directory.
+    In(PathBuf),
+    /// Elsewhere: the heads that were sealed are taken as they stand, and the report says so.
+    Elsewhere,
+}
 
 /// What `audit verify` says. Exit 0 where [`Self::is_intact`], else 5.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct VerifyReport {
     /// How many rows were read.
     pub rows: u64,
+    /// The number of the last row of the log.
+    pub last_id: i64,
     /// Every chain, by name.
     pub chains: Vec<ChainSummary>,
+    /// The sealed segments, oldest first.
+    pub segments: Vec<SegmentSummary>,
+    /// The checkpoints that were compared.
+    pub checkpoints: Vec<String>,
     /// What did not match, in the order it was found, at most 100.
     pub findings: Vec<Finding>,
     /// Whether there were more findings than that.
@@ -61,6 +90,19 @@ pub struct ChainSummary {
     pub head: String,
     /// Up to which row `audit.heads` vouches for it; none where there is no anchor.
     pub anchored_seq: Option<i64>,
+}
+
+/// One sealed segment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SegmentSummary {
+    /// Its number.
+    pub number: i64,
+    /// The first row in it.
+    pub first_id: i64,
+    /// The last row in it.
+    pub last_id: i64,
+    /// Whether its file was read; otherwise its rows were not looked at.
+    pub read: bool,
 }
 
 /// One thing that did not match.
@@ -111,6 +153,16 @@ pub enum Problem {
     DatabaseMissing,
     /// SQLite cannot read the file, or says that its pages contradict each other.
     DatabaseDamaged,
+    /// A segment's file is not there.
+    SegmentMissing,
+    /// A segment's file is not the one that was sealed.
+    SegmentChanged,
+    /// A row that a checkpoint vouches for is there with another hash.
+    CheckpointMismatch,
+    /// The log ends before a row that a checkpoint vouches for.
+    CheckpointCut,
+    /// The rows begin after the one that a checkpoint vouches for, so nothing was compared.
+    CheckpointOutside,
     /// The append-only trigger is missing or altered, or there is an object of unknown origin.
     SchemaChanged,
 }
@@ -128,6 +180,11 @@ impl Problem {
             Self::HeadsDamaged => "heads_damaged",
             Self::DatabaseMissing => "database_missing",
             Self::DatabaseDamaged => "database_damaged",
+            Self::SegmentMissing => "segment_missing",
+            Self::SegmentChanged => "segment_changed",
+            Self::CheckpointMismatch => "checkpoint_mismatch",
+            Self::CheckpointCut => "checkpoint_cut",
+            Self::CheckpointOutside => "checkpoint_outside",
             Self::SchemaChanged => "schema_changed",
         }
     }
@@ -135,239 +192,78 @@ impl Problem {
 
 /// Verifies the log of a data directory. A log that was never begun is intact. An error means that
 /// verification could not be done: no right to read, a newer format.
-pub fn verify(data_dir: &Path) -> Result<VerifyReport, StoreError> {
+pub fn verify(data_dir: &Path, options: &VerifyOptions) -> Result<VerifyReport, StoreError> {
     let heads = Heads::of(data_dir);
     // The anchors are read before the snapshot of the rows is taken: a gateway may be writing, and
     // an anchor that is older than the rows is no contradiction.
-    let mut verifier = Verifier::new(heads.read()?);
+    let mut pass = Pass::new(heads.read()?, &options.checkpoints);
     let path = data_dir.join(paths::AUDIT_DB);
     if path.try_exists().is_ok_and(|there| !there) {
-        verifier.missing_database();
-        return Ok(verifier.report());
+        pass.missing_database();
+        return Ok(pass.report());
     }
-    let read =
-        Database::open_read_only(&path, &schema::FORMAT).and_then(|database| verifier.database(&database));
-    match read {
-        Ok(()) => {}
-        // What SQLite cannot read is the very thing that was asked for.
-        Err(StoreError::Damaged { what, .. }) => {
-            verifier.find(None, None, Problem::DatabaseDamaged, what);
-        }
-        Err(error) => return Err(error),
-    }
+    let read = Database::open_read_only(&path, &schema::FORMAT);
+    verify_database(&mut pass, read, &data_dir.join(paths::AUDIT_ARCHIVE), options)?;
     // A chain that began while we were reading got its anchor in between.
     let newer = heads.read()?;
-    verifier.compare_with_anchors(&newer);
-    Ok(verifier.report())
+    pass.compare_with_anchors(&newer);
+    pass.compare_with_checkpoints();
+    Ok(pass.report())
 }
 
-struct Verifier {
-    anchors: Anchors,
-    rows: u64,
-    last_id: i64,
-    chains: BTreeMap<String, Chain>,
-    findings: Vec<Finding>,
-    more: bool,
+/// Verifies a file that was taken elsewhere: a copy of `audit.db`, a sealed segment, or rows as
+/// `audit export` and the sinks write them. There are no anchors; bring a checkpoint.
+pub fn verify_file(file: &Path, options: &VerifyOptions) -> Result<VerifyReport, StoreError> {
+    let mut pass = Pass::new(Anchors::Slots(Vec::new()), &options.checkpoints);
+    if begins_like_sqlite(file)? {
+        let beside = file.parent().unwrap_or_else(|| Path::new("."));
+        let archive = beside.join(paths::AUDIT_ARCHIVE);
+        let archive = if archive.is_dir() { archive } else { beside.to_owned() };
+        verify_database(&mut pass, Database::open_copy(file, &schema::FORMAT), &archive, options)?;
+    } else {
+        exported::read(&mut pass, file)?;
+    }
+    pass.compare_with_checkpoints();
+    Ok(pass.report())
 }
 
-/// A chain as far as it was read.
-struct Chain {
-    rows: u64,
-    head: Head,
-    /// The hash of the row that the anchor speaks of, once it was read.
-    at_anchor: Option<Hash>,
+/// The rows of one segment's file alone, from the heads that were sealed before it.
+pub(crate) fn pass_over_segment(file: &Path, anchors: Anchors) -> Result<VerifyReport, StoreError> {
+    let mut pass = Pass::new(anchors, &[]);
+    pass.database(&Database::open_copy(file, &schema::FORMAT)?, None)?;
+    Ok(pass.report())
 }
 
-impl Verifier {
-    fn new(anchors: Anchors) -> Self {
-        Self { anchors, rows: 0, last_id: 0, chains: BTreeMap::new(), findings: Vec::new(), more: false }
+fn verify_database(
+    pass: &mut Pass,
+    opened: Result<Database, StoreError>,
+    archive: &Path,
+    options: &VerifyOptions,
+) -> Result<(), StoreError> {
+    let directory = match &options.segments {
+        SegmentFiles::Beside => Some(archive),
+        SegmentFiles::In(directory) => Some(directory.as_path()),
+        SegmentFiles::Elsewhere => None,
+    };
+    match opened.and_then(|database| pass.database(&database, directory)) {
+        Ok(()) => Ok(()),
+        // What SQLite cannot read is the very thing that was asked for.
+        Err(StoreError::Damaged { what, .. }) => {
+            pass.find(None, None, Problem::DatabaseDamaged, what);
+            Ok(())
+        }
+        Err(error) => Err(error),
     }
+}
 
-    fn report(self) -> VerifyReport {
-        let anchors = &self.anchors;
-        let chains = self.chains.into_iter().map(|(name, chain)| ChainSummary {
-            rows: chain.rows,
-            last_seq: chain.head.seq,
-            head: hex::encode(chain.head.hash),
-            anchored_seq: anchors.of(&name).map(|head| head.seq),
-            chain: name,
-        });
-        VerifyReport {
-            rows: self.rows,
-            chains: chains.collect(),
-            findings: self.findings,
-            more_findings: self.more,
-        }
-    }
-
-    fn missing_database(&mut self) {
-        if let Anchors::Damaged(what) = self.anchors.clone() {
-            self.find(None, None, Problem::HeadsDamaged, what);
-        }
-        for (chain, head) in self.anchored() {
-            let detail = format!("audit.db is gone; audit.heads knows {} rows", head.seq);
-            self.find(Some(&chain), Some(head.seq), Problem::DatabaseMissing, detail);
-        }
-    }
-
-    fn database(&mut self, database: &Database) -> Result<(), StoreError> {
-        let failed = database.error("read all rows");
-        // One snapshot for everything below.
-        let snapshot = database.connection.unchecked_transaction().map_err(&failed)?;
-        if is_unborn(&snapshot).map_err(&failed)? {
-            return Ok(());
-        }
-        self.schema(&snapshot).map_err(&failed)?;
-        self.table(&snapshot).map_err(&failed)?;
-        self.pages(&snapshot).map_err(&failed)
-    }
-
-    /// The objects of the database against those that this build makes.
-    fn schema(&mut self, snapshot: &Connection) -> rusqlite::Result<()> {
-        let made = Connection::open_in_memory()?;
-        made.execute_batch(schema::FORMAT.create)?;
-        let expected = objects(&made)?;
-        let found = objects(snapshot)?;
-        for (name, sql) in &expected {
-            match found.get(name) {
-                Some(other) if other == sql => {}
-                Some(_) => self.find(
-                    None,
-                    None,
-                    Problem::SchemaChanged,
-                    format!("`{name}` is not as Toolgate made it"),
-                ),
-                None => {
-                    let detail = format!("`{name}` is missing");
-                    self.find(None, None, Problem::SchemaChanged, detail);
-                }
-            }
-        }
-        for name in found.keys().filter(|name| !expected.contains_key(*name)) {
-            let detail = format!("`{}` was not made by Toolgate", display::escape(name));
-            self.find(None, None, Problem::SchemaChanged, detail);
-        }
-        Ok(())
-    }
-
-    /// Every row in the order of its number. The hint keeps SQLite on the table itself: an index
-    /// could hide what the table holds.
-    fn table(&mut self, snapshot: &Connection) -> rusqlite::Result<()> {
-        let sql = format!("SELECT {} FROM audit_log NOT INDEXED ORDER BY id", schema::COLUMNS);
-        let mut statement = snapshot.prepare(&sql)?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            self.rows += 1;
-            self.row(row)?;
-        }
-        Ok(())
-    }
-
-    fn row(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
-        let id: i64 = row.get(0)?;
-        let expected_id = self.last_id.saturating_add(1);
-        self.last_id = id;
-        let Some((columns, stored)) = columns(row)? else {
-            let detail = format!("row {id}: a column has another type than it was written with");
-            self.find(None, None, Problem::RowChanged, detail);
-            return Ok(());
-        };
-        let name = String::from_utf8_lossy(columns.chain).into_owned();
-        let seq = columns.seq;
-        let previous = self.chains.get(&name).map_or(Head::EMPTY, |chain| chain.head);
-        if seq != previous.seq.saturating_add(1) {
-            let detail = format!("after row {} of the chain comes row {seq}", previous.seq);
-            self.find(Some(&name), Some(seq), Problem::RowMissing, detail);
-        } else if chain::hash(&previous.hash, &columns) != stored {
-            let detail = "its hash is not that of its columns and the row before it".to_owned();
-            self.find(Some(&name), Some(seq), Problem::RowChanged, detail);
-        }
-        if id != expected_id && seq == previous.seq.saturating_add(1) {
-            // No gap in this chain, so the rows that are gone were of another one.
-            let detail = format!("rows {expected_id} to {} of the log are gone", id - 1);
-            self.find(Some(&name), Some(seq), Problem::RowMissing, detail);
-        }
-        let anchored = self.anchors.of(&name).is_some_and(|head| head.seq == seq);
-        let chain = self.chains.entry(name).or_insert(Chain { rows: 0, head: Head::EMPTY, at_anchor: None });
-        chain.rows += 1;
-        // The stored hash goes on, so that one changed row does not mark all that follow.
-        chain.head = Head { seq, hash: stored };
-        if anchored {
-            chain.at_anchor = Some(stored);
-        }
-        Ok(())
-    }
-
-    /// What SQLite itself finds, such as an index that contradicts the table.
-    fn pages(&mut self, snapshot: &Connection) -> rusqlite::Result<()> {
-        let mut statement = snapshot.prepare("PRAGMA integrity_check(10)")?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            let said: String = row.get(0)?;
-            if said != "ok" {
-                self.find(None, None, Problem::DatabaseDamaged, said);
-            }
-        }
-        Ok(())
-    }
-
-    fn compare_with_anchors(&mut self, newer: &Anchors) {
-        match (self.anchors.clone(), newer) {
-            (Anchors::Damaged(what), _) => self.find(None, None, Problem::HeadsDamaged, what),
-            (Anchors::Missing, Anchors::Missing) if self.rows > 0 => {
-                let detail = "there are rows, but nothing says where they end".to_owned();
-                self.find(None, None, Problem::HeadsMissing, detail);
-            }
-            _ => {
-                self.rows_without_anchor(newer);
-                self.anchors_without_row();
-            }
-        }
-    }
-
-    fn rows_without_anchor(&mut self, newer: &Anchors) {
-        let bare: Vec<(String, i64)> = self
-            .chains
-            .iter()
-            .filter(|(name, _)| self.anchors.of(name).is_none() && newer.of(name).is_none())
-            .map(|(name, chain)| (name.clone(), chain.head.seq))
-            .collect();
-        for (name, seq) in bare {
-            let detail = "audit.heads does not know this chain".to_owned();
-            self.find(Some(&name), Some(seq), Problem::AnchorMissing, detail);
-        }
-    }
-
-    fn anchors_without_row(&mut self) {
-        for (name, anchor) in self.anchored() {
-            let chain = self.chains.get(&name);
-            let last = chain.map_or(0, |chain| chain.head.seq);
-            let found = chain.and_then(|chain| chain.at_anchor);
-            if last < anchor.seq {
-                let detail = format!("the chain ends at row {last}, its anchor is {}", anchor.seq);
-                self.find(Some(&name), Some(anchor.seq), Problem::TailCut, detail);
-            } else if found.is_some_and(|hash| hash != anchor.hash) {
-                let detail = "the row is not the one that was anchored".to_owned();
-                self.find(Some(&name), Some(anchor.seq), Problem::AnchorMismatch, detail);
-            }
-        }
-    }
-
-    /// The anchors that speak of a row.
-    fn anchored(&self) -> Vec<(String, Head)> {
-        match &self.anchors {
-            Anchors::Slots(slots) => slots.iter().filter(|(_, head)| head.seq > 0).cloned().collect(),
-            Anchors::Missing | Anchors::Damaged(_) => Vec::new(),
-        }
-    }
-
-    fn find(&mut self, chain: Option<&str>, seq: Option<i64>, problem: Problem, detail: String) {
-        if self.findings.len() >= MAX_FINDINGS {
-            self.more = true;
-            return;
-        }
-        self.findings.push(Finding { chain: chain.map(display::escape), seq, problem, detail });
-    }
+fn begins_like_sqlite(file: &Path) -> Result<bool, StoreError> {
+    let mut first = Vec::new();
+    std::fs::File::open(file)
+        .and_then(|open| {
+            std::io::Read::read_to_end(&mut std::io::Read::take(open, SQLITE.len() as u64), &mut first)
+        })
+        .map_err(|source| StoreError::io("read", file, source))?;
+    Ok(first == SQLITE)
 }
 
 #[cfg(test)]

@@ -64,6 +64,12 @@ pub struct AskAbout {
     /// Whether the server can leave its sandbox: no grant for it outlives a session (APR-020).
     #[serde(default)]
     pub host_escape: bool,
+    /// The agent run that the client claims, so that the answer's row names it too (AUD-019).
+    #[serde(default)]
+    pub run_id: Option<String>,
+    /// The conversation that the client claims.
+    #[serde(default)]
+    pub thread_id: Option<String>,
 }
 
 /// What was asked about before there was anything but calls.
@@ -392,6 +398,8 @@ impl AskAbout {
             action: bounded(&self.action),
             session: bounded(&self.session),
             host_escape: self.host_escape,
+            run_id: self.run_id.as_deref().map(bounded),
+            thread_id: self.thread_id.as_deref().map(bounded),
         }
     }
 }

@@ -9,7 +9,7 @@ const FLOORS: [&[&str]; 8] = [
     &["base", "wire", "labels", "signing"],
     &["net"],
     &["config", "store", "oauth", "upstream", "registry", "plugins", "kit"],
-    &["gateway"],
+    &["gateway", "sinks"],
     &["agents"],
     &["downstream"],
     &["cli"],

@@ -102,7 +102,10 @@ impl Probe {
     /// Pins what the server shows, unless the operator wants to review it or it was pinned before.
     async fn pin(&self, first_use: FirstUse, name: &str) -> Result<Found, Failure> {
         if first_use == FirstUse::Pin {
-            self.gateway.accept_if_new(&self.caller, name).await.map_err(Failure::failed)?;
+            self.gateway
+                .accept_if_new(&self.caller, name, &format!("uid {} (mcp add)", crate::sys::user()))
+                .await
+                .map_err(Failure::failed)?;
         }
         let status = self.status(false, name).await;
         let tools = status.map(|status| status.tools).unwrap_or_default();

@@ -11,6 +11,7 @@ use toolgate_store::OperatorProof;
 use toolgate_wire::ListKind;
 
 use crate::args::{McpList, McpName, McpStatus};
+use crate::commands::audit;
 use crate::exit::Failure;
 use crate::json::{at, text};
 use crate::{context, operator, output};
@@ -115,7 +116,10 @@ pub(crate) async fn status(explicit: Option<&Path>, args: McpStatus) -> Result<(
         }
     }
     if args.json {
-        return output::json(&json!({ "servers": statuses, "indexes": standings(gateway.config()) }));
+        let sinks = audit::sinks::troubles(gateway.config());
+        return output::json(
+            &json!({ "servers": statuses, "indexes": standings(gateway.config()), "audit_sinks": sinks }),
+        );
     }
     if statuses.is_empty() {
         return output::line(&format!("persona {} has no servers", args.who.persona));
@@ -123,6 +127,9 @@ pub(crate) async fn status(explicit: Option<&Path>, args: McpStatus) -> Result<(
     statuses.iter().try_for_each(print_status)?;
     for standing in standings(gateway.config()).iter().filter(|standing| !standing.is_good()) {
         tracing::warn!("index {}: {}", standing.index, standing.detail);
+    }
+    for trouble in audit::sinks::troubles(gateway.config()) {
+        tracing::warn!("{trouble}");
     }
     if operator::proof(gateway.config())? == OperatorProof::None {
         tracing::warn!("{}", operator::UNPROVEN);

@@ -78,7 +78,7 @@ async fn accept(explicit: Option<&Path>, args: McpPin) -> Result<(), Failure> {
         store.append(proven.on(row)).await.map_err(context::store_failure)?;
     }
     let (gateway, caller) = super::open(explicit, &args.who)?;
-    let accepted = gateway.accept(&caller, &args.name, args.surface.as_deref()).await;
+    let accepted = gateway.accept(&caller, &args.name, args.surface.as_deref(), &proven.approver()).await;
     gateway.shutdown().await;
     let accepted = accepted.map_err(Failure::integrity)?;
     if args.json {

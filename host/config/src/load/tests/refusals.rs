@@ -33,16 +33,20 @@ fn single_mistakes_word_for_word() {
             "toolgate.yaml:1:19: pins.first_use: `pinn` is not one of pin, review; did you mean `pin`?",
         ),
         (
-            "audit: {arguments: digest}\n",
-            "toolgate.yaml:1:9: audit.arguments: `arguments` is not supported by this version of Toolgate; remove it; it would have no effect, and it is not ignored silently",
-        ),
-        (
             "approvals: {timeout: 10s, hold: 20s}\n",
             "toolgate.yaml:1:33: approvals.hold: a call cannot be held longer than its ask lives; make it at most approvals.timeout",
         ),
         (
             "serve: {max_tool_name: 500}\n",
             "toolgate.yaml:1:24: serve.max_tool_name: a whole number from 16 to 128 is needed here",
+        ),
+        (
+            "audit: {sinks: [{name: siem, type: webhook, url: \"http://logs.example/in\"}]}\n",
+            "toolgate.yaml:1:51: audit.sinks[0].url: no https URL; write https://HOST/PATH; plain http is for a loopback address only, and a credential goes into `headers`",
+        ),
+        (
+            "audit: {sinks: [{name: siem, type: syslog, address: \"a:1\", path: x}]}\n",
+            "toolgate.yaml:1:68: audit.sinks[0].path: `path` does not go with type syslog; remove it",
         ),
         ("a: 1\na: 2\n", "toolgate.yaml:2:1: the key `a` is here twice; keep one of the two"),
         ("- a\n", "toolgate.yaml:1:1: a map is needed here, and this is a list"),
@@ -63,7 +67,6 @@ fn what_is_not_built_yet_is_refused_and_never_ignored() {
         ("auth", "servers: {a: {url: https://h/, auth: oauth}}\n"),
         ("elicitation", "servers: {a: {command: x, elicitation: prompt}}\n"),
         ("sampling", "servers: {a: {command: x, sampling: forward}}\n"),
-        ("sinks", "audit: {sinks: []}\n"),
     ] {
         let told = refusal(text);
         assert!(told.contains(&format!("`{key}` is not supported by this version")), "{told}");

@@ -290,7 +290,11 @@ fn check_url(reader: &mut Reader<'_>, item: &Item, text: &str) -> Option<()> {
     Some(())
 }
 
-fn read_headers(reader: &mut Reader<'_>, item: Item, missing: &mut Vec<String>) -> Vec<(String, Secret)> {
+pub(in crate::read) fn read_headers(
+    reader: &mut Reader<'_>,
+    item: Item,
+    missing: &mut Vec<String>,
+) -> Vec<(String, Secret)> {
     let mut headers: Vec<(String, Secret)> = Vec::new();
     for (name, value) in reader.entries(item) {
         if let Some((what, fix)) = refuse_header(name.name(), &headers) {

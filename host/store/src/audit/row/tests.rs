@@ -31,7 +31,7 @@ fn a_called_row_names_run_thread_persona_tool_and_request() {
         json!({
             "event": "mcp_called", "lane": "main", "credential": "stdio", "session": "s-1",
             "server": "github", "exposed": "github__issues_create_0123456789",
-            "args": digest("{}").to_string(),
+            "args": digest("{}").to_string(), "surface": "stdio",
         })
     );
 }

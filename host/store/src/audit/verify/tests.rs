@@ -201,9 +201,9 @@ fn a_page_that_was_overwritten_is_reported() {
 #[test]
 fn a_log_of_a_newer_format_is_refused_and_not_called_damaged() {
     let bench = written(1);
-    bench.behind_its_back(AUDIT_DB).execute_batch("PRAGMA user_version = 2").unwrap();
+    bench.behind_its_back(AUDIT_DB).execute_batch("PRAGMA user_version = 3").unwrap();
     let error = Store::verify(bench.path()).unwrap_err();
-    assert!(matches!(error, StoreError::NewerFormat { found: 2, known: 1, .. }), "{error}");
+    assert!(matches!(error, StoreError::NewerFormat { found: 3, known: 2, .. }), "{error}");
     assert_eq!(error.class(), crate::ErrorClass::Usage);
     assert!(matches!(Store::open(bench.path(), "gateway"), Err(StoreError::NewerFormat { .. })));
 }
