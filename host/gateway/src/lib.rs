@@ -11,8 +11,10 @@
 //! others; plugins fail. The first is met by pins and policies, the second by the credential that
 //! fixes the persona, the third by failing closed.
 
+mod abilities;
 mod ask;
 pub mod assemble;
+mod attend;
 pub mod bundle;
 mod call;
 mod caller;
@@ -35,6 +37,7 @@ mod notes;
 mod offers;
 mod pin;
 pub mod ports;
+mod question;
 mod rate;
 mod record;
 mod redact;
@@ -62,6 +65,7 @@ use toolgate_store::Store;
 use toolgate_wire::ListKind;
 use toolgate_wire::envelope::Era;
 
+pub use abilities::Abilities;
 pub use call::Call;
 pub use caller::Caller;
 pub use catalog::{PAGE, Page};
@@ -128,6 +132,8 @@ pub struct Gateway {
     watch: watch::Watch,
     rates: rate::Rates,
     seal: ask::seal::Seal,
+    /// Calls that wait for the answers of their clients.
+    parks: attend::Parks,
     changes: broadcast::Sender<Change>,
     recorder: record::Recorder,
 }
@@ -159,6 +165,7 @@ impl Gateway {
             watch,
             rates: rate::Rates::default(),
             seal: ask::seal::Seal::new(),
+            parks: attend::Parks::default(),
             servers,
             identities,
             prefixes,

@@ -22,6 +22,7 @@ use crate::hub::Hub;
 use crate::link::Link;
 use crate::listing::Listing;
 use crate::pending::Progress;
+use crate::question::Question;
 use crate::spec::{Permit, ServerSpec, Timeouts};
 use crate::{listen, listing};
 
@@ -54,6 +55,12 @@ pub struct RequestOptions {
     /// Where progress goes. Only with it is the server asked to report any. A full channel loses
     /// steps, never the reply.
     pub progress: Option<mpsc::Sender<Progress>>,
+    /// Where a legacy server's questions about this request go. Only a request with it can be asked
+    /// about; a full or closed channel refuses the question.
+    pub questions: Option<mpsc::Sender<Question>>,
+    /// What a modern server is told that the client of this request can do, a JSON object; the
+    /// connection's own where absent.
+    pub capabilities: Option<Box<RawValue>>,
     /// Ends the wait at once and tells the server.
     pub cancel: CancellationToken,
     /// `Mcp-Param-*` headers for a modern HTTP call, names and encoded values, as
@@ -93,7 +100,7 @@ impl Connection {
         }
         let Greeted { hub, link, hello } = greet(spec, era_hint).await?;
         hub.events.deliver(spec.name.clone(), events);
-        let meta = (hello.era == Era::Modern).then(|| modern_meta(&spec.client_info)).flatten();
+        let meta = (hello.era == Era::Modern).then(|| modern_meta(spec)).flatten();
         let core = Arc::new(Core {
             hub,
             link,
@@ -196,14 +203,18 @@ impl Core {
         options: RequestOptions,
     ) -> Result<Outcome, Failure> {
         self.check_offered(method)?;
+        let own = options.capabilities.and_then(|client_capabilities| {
+            self.meta.clone().map(|meta| ModernMeta { client_capabilities, ..meta })
+        });
         let request = Ask {
             method,
             params,
-            meta: self.meta.as_ref(),
+            meta: own.as_ref().or(self.meta.as_ref()),
             param_headers: options.mcp_param_headers,
             idle: options.timeout.unwrap_or(self.timeouts.call),
             total: options.max_total.unwrap_or(self.timeouts.max_total),
             progress: options.progress,
+            questions: options.questions,
             cancel: options.cancel,
             tell: true,
         };

@@ -31,6 +31,7 @@ mod personas;
 mod pins;
 mod policies;
 mod preload;
+mod questions;
 mod registry;
 mod servers;
 mod stopping;

@@ -144,7 +144,7 @@ async fn initialize(shared: &Arc<Shared>, admitted: &Admitted, accepts: Accepts,
     if let Err(error) = claims(admitted, params) {
         return answer::error(StatusCode::FORBIDDEN, Some(&request.id), error);
     }
-    let session = match shared.sessions.create(admitted, version, legacy::capabilities(params)) {
+    let session = match shared.sessions.create(admitted, version, legacy::abilities(params)) {
         Ok(session) => session,
         Err(full) => return answer::too_many(&full.to_string()),
     };
@@ -239,7 +239,7 @@ fn claims(admitted: &Admitted, params: Option<&RawValue>) -> Result<Claims, Erro
 
 fn caller(session: &Session, admitted: &Admitted, params: Option<&RawValue>) -> Result<Caller, ErrorObject> {
     let claims = claims(admitted, params)?;
-    Ok(admitted.caller(session.name.clone(), Era::Legacy, claims))
+    Ok(admitted.caller(session.name.clone(), Era::Legacy, claims, session.abilities))
 }
 
 fn note(session: &Session, message: &Message) {

@@ -16,7 +16,7 @@ use toolgate_wire::{
 
 use super::writer::Writer;
 use crate::asking::{Asking, Outlet, SessionAsker};
-use crate::backend::{Backend, Caller, Client};
+use crate::backend::{Abilities, Backend, Caller, Client};
 use crate::call;
 use crate::caller::Claims;
 use crate::changes::ListChanges;
@@ -212,10 +212,14 @@ impl Session {
         }
         let claims = Claims::of_params(request.params.as_deref())?;
         claims.agree(&self.options.persona, self.options.lane)?;
-        Ok(self.as_caller(era, claims))
+        let client = match era {
+            Era::Modern => modern::client(request.params.as_deref()),
+            Era::Legacy => self.client(),
+        };
+        Ok(self.as_caller(era, claims, client.abilities()))
     }
 
-    fn as_caller(&self, era: Era, claims: Claims) -> Caller {
+    fn as_caller(&self, era: Era, claims: Claims, abilities: Abilities) -> Caller {
         Caller {
             persona: self.options.persona.clone(),
             lane: self.options.lane,
@@ -226,6 +230,7 @@ impl Session {
             era,
             server_only: self.options.server_only.clone(),
             plain_names: self.options.plain_names,
+            abilities,
         }
     }
 
@@ -260,8 +265,9 @@ impl Session {
             self.running.cancel_all();
             self.asking.end();
         }
-        self.set_client(legacy::capabilities(params));
-        Ok((version, self.as_caller(Era::Legacy, claims)))
+        let abilities = legacy::abilities(params);
+        self.set_client(abilities);
+        Ok((version, self.as_caller(Era::Legacy, claims, abilities)))
     }
 
     /// The client as its handshake said; one of the stateless era says it with each request.
@@ -269,7 +275,7 @@ impl Session {
         self.client.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn set_client(&self, capabilities: Arc<str>) {
+    fn set_client(&self, abilities: Abilities) {
         let writer = self.writer.clone();
         let outlet: Outlet = Arc::new(move |text| {
             let writer = writer.clone();
@@ -279,7 +285,7 @@ impl Session {
             })
         });
         let asker = SessionAsker::new(Arc::clone(&self.asking), outlet);
-        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = Client::session(capabilities, asker);
+        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = Client::session(abilities, asker);
     }
 
     /// The way to the client hangs on its writer, which must end with the session.

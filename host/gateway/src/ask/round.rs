@@ -16,8 +16,17 @@ pub(super) const KEY: &str = "toolgate_approval";
 /// What came along with a repeated call.
 #[derive(Debug, Clone)]
 pub(crate) struct Round {
-    pub(super) state: String,
+    pub(crate) state: String,
+    /// What came along as `inputResponses`, JSON text.
+    pub(crate) responses: Option<String>,
     pub(super) said: client::Said,
+}
+
+impl Round {
+    /// Whether it is for a call that is parked, and not for an ask.
+    pub(crate) fn is_parked(&self) -> bool {
+        seal::is_parked(&self.state)
+    }
 }
 
 /// Takes the round out of the parameters, where there is one.
@@ -35,7 +44,11 @@ pub(crate) fn take(params: Box<RawValue>) -> Result<(Box<RawValue>, Option<Round
         ));
     };
     let answer = responses.and_then(|responses| edit::get(responses, &format!("/{KEY}")));
-    let round = Round { state, said: answer.map_or(client::Said::Nothing, client::said) };
+    let round = Round {
+        responses: responses.map(str::to_owned),
+        state,
+        said: answer.map_or(client::Said::Nothing, client::said),
+    };
     let present: Vec<&str> = ["/requestState", "/inputResponses"]
         .into_iter()
         .filter(|pointer| edit::get(text, pointer).is_some())
