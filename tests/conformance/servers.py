@@ -29,7 +29,8 @@ def behind_toolgate(toolgate: Path, scratch: Path, revision: str) -> Iterator[st
     if not data.exists():
         shutil.copytree(template(toolgate, scratch), data)
     era = "modern" if revision >= "2026" else "legacy"
-    entry = {"command": sys.executable, "args": ["-B", str(FIXTURE), "--era", era]}
+    entry = {"command": sys.executable, "args": ["-B", str(FIXTURE), "--era", era],
+             "sampling": "forward", "roots": "forward"}
     config = configure(place, {SERVER: entry})
     port = free_port()
     command = [str(toolgate), "--config", str(config), "serve", "--listen", f"127.0.0.1:{port}", "--server", SERVER]
