@@ -151,6 +151,9 @@ fn server() -> Value {
         ),
         "elicitation_timeout" => duration("How long a person may take to answer it. Default: 120s."),
         "sampling" => choice(&["refuse", "forward"], "Its questions to the client's model. Default: refuse."),
+        "logging" => {
+            choice(&["refuse", "forward"], "What it logs during a call, for its client. Default: refuse.")
+        }
         "roots" => {
             choice(&["refuse", "forward"], "Its questions for the client's directories. Default: refuse.")
         }

@@ -230,11 +230,20 @@ pub struct Questions {
     pub sampling: bool,
     /// `roots: forward`: it may ask which directories the client works in. Default false, `refuse`.
     pub roots: bool,
+    /// `logging: forward`: what it logs during a call reaches the client of the call, if that wants it.
+    /// Default false, `refuse`.
+    pub logging: bool,
 }
 
 impl Default for Questions {
     fn default() -> Self {
-        Self { auto_decline: false, timeout: Duration::from_mins(2), sampling: false, roots: false }
+        Self {
+            auto_decline: false,
+            timeout: Duration::from_mins(2),
+            sampling: false,
+            roots: false,
+            logging: false,
+        }
     }
 }
 

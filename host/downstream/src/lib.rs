@@ -20,6 +20,7 @@ mod error;
 mod http;
 mod inbound;
 mod legacy;
+mod logging;
 mod modern;
 mod options;
 mod reply;

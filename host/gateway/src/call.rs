@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use toolgate_signing::DefinitionKind;
 use toolgate_store::{AuditRow, Deed};
-use toolgate_upstream::Progress;
+use toolgate_upstream::{Logs, Progress};
 use toolgate_wire::{Id, Outcome, edit};
 
 use crate::Gateway;
@@ -31,6 +31,8 @@ pub struct Call {
     pub params: Box<RawValue>,
     /// Where progress goes; `None` where the client asked for none.
     pub progress: Option<mpsc::Sender<Progress>>,
+    /// Where what the server logs goes; `None` where the client wants none of it.
+    pub logs: Option<Logs>,
     /// Ends the call at once.
     pub cancel: CancellationToken,
     /// Overrides the server's `timeouts.call`.

@@ -201,6 +201,7 @@ impl Path {
             max_total: Some(timeouts.max_total),
             progress: call.progress.clone(),
             questions: Some(ask),
+            logs: call.logs.clone().filter(|_| self.handle.server.questions.logging),
             capabilities: edit::raw(told.to_json()).ok(),
             // A child: a freeze ends this request and not what else its client runs.
             cancel: call.cancel.child_token(),

@@ -81,7 +81,7 @@ pub use status::{ItemStatus, ServerState, ServerStatus};
 pub use surface::{Item, Surface};
 pub use toolgate_config::Lane;
 pub use toolgate_store::Deed;
-pub use toolgate_upstream::Progress;
+pub use toolgate_upstream::{LogMessage, Logs, Progress};
 
 use crate::assemble::Assembled;
 use crate::decide::Binding;

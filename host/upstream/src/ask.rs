@@ -18,6 +18,7 @@ use toolgate_wire::{Outcome, edit, headers};
 use crate::error::{RequestError, quote};
 use crate::hub::Hub;
 use crate::link::{Link, ModernHeaders, Outgoing};
+use crate::logs::Logs;
 use crate::pending::{Progress, Reply, Shared};
 use crate::question::Question;
 
@@ -37,6 +38,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) progress: Option<mpsc::Sender<Progress>>,
     /// Where questions of the server about this request go.
     pub(crate) questions: Option<mpsc::Sender<Question>>,
+    /// Where what the server logs about this request goes.
+    pub(crate) logs: Option<Logs>,
     pub(crate) cancel: CancellationToken,
     /// Whether to tell the server when the wait ends early. Not for the handshake: `initialize`
     /// must not be cancelled (spec, "cancellation").
@@ -59,7 +62,7 @@ impl From<RequestError> for Failure {
 /// Sends the request and waits for its end.
 pub(crate) async fn ask(hub: &Hub, link: &Link, ask: Ask<'_>) -> Result<Outcome, Failure> {
     let wants_progress = ask.progress.is_some();
-    let mut ticket = hub.pending.open(ask.progress, ask.questions)?;
+    let mut ticket = hub.pending.open(ask.progress, ask.questions, ask.logs)?;
     let token = wants_progress.then_some(ticket.id);
     let params = prepare(&hub.server, ask.method, ask.params, ask.meta, token)?;
     let modern = ask.meta.map(|_| ModernHeaders {

@@ -119,7 +119,7 @@ impl Hub {
                 None
             }
             Message::Notification(notification) => {
-                self.notification(notification);
+                self.notification(notification, asked);
                 None
             }
             Message::Request(request) => self.question(request, asked),
@@ -140,12 +140,18 @@ impl Hub {
         }
     }
 
-    fn notification(&self, notification: Notification) {
+    fn notification(&self, notification: Notification, asked: Asked) {
         if notification.method == "notifications/cancelled" {
             let params = notification.params.as_ref().map(|params| params.get());
             let id = params.and_then(|params| edit::get(params, "/requestId")).and_then(Id::from_json);
             if let Some(id) = id {
                 self.questions.withdraw(&id);
+            }
+            return;
+        }
+        if notification.method == "notifications/message" {
+            if let Some(params) = notification.params {
+                self.pending.log(asked, params);
             }
             return;
         }

@@ -17,6 +17,7 @@ use toolgate_wire::Outcome;
 
 use crate::error::RequestError;
 use crate::hub::Asked;
+use crate::logs::Logs;
 use crate::question::{Question, Unplaced};
 
 /// One `notifications/progress` of one request.
@@ -56,6 +57,8 @@ struct Slot {
     progress: Option<mpsc::Sender<Progress>>,
     /// Where questions of the server about this request go; none for what is no call.
     questions: Option<mpsc::Sender<Question>>,
+    /// Where what the server logs about it goes.
+    logs: Option<Logs>,
     shared: Arc<Shared>,
 }
 
@@ -97,11 +100,12 @@ impl Pending {
         &self,
         progress: Option<mpsc::Sender<Progress>>,
         questions: Option<mpsc::Sender<Question>>,
+        logs: Option<Logs>,
     ) -> Result<Ticket<'_>, RequestError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, receiver) = oneshot::channel();
         let shared = Arc::new(Shared::new());
-        let slot = Slot { reply: sender, progress, questions, shared: Arc::clone(&shared) };
+        let slot = Slot { reply: sender, progress, questions, logs, shared: Arc::clone(&shared) };
         let mut slots = self.lock();
         if let Some(reason) = &slots.closed {
             return Err(RequestError::NotSent { server: self.server.clone(), detail: reason.clone() });
@@ -145,6 +149,22 @@ impl Pending {
             (Some(only), None) => Ok(only),
             (None, _) => Err(Unplaced::NoCall),
             (Some(_), Some(_)) => Err(Unplaced::SeveralCalls),
+        }
+    }
+
+    /// Passes a log message that came at `asked` to the call it belongs to, if that is certain and wanted.
+    pub(crate) fn log(&self, asked: Asked, params: Box<RawValue>) {
+        let slots = self.lock();
+        let slot = match asked {
+            Asked::Body(id) | Asked::Event(id) => slots.open.get(&id),
+            Asked::Nobody => {
+                let is_call = |slot: &&Slot| slot.questions.is_some() && slot.shared.is_sent();
+                let mut calls = slots.open.values().filter(is_call);
+                calls.next().filter(|_| calls.next().is_none())
+            }
+        };
+        if let Some(logs) = slot.and_then(|slot| slot.logs.as_ref()) {
+            logs.take(params);
         }
     }
 

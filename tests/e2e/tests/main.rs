@@ -24,6 +24,7 @@ mod life;
 mod limits;
 mod lock;
 mod locked;
+mod logging;
 mod misbehaving;
 mod oci;
 mod operator;

@@ -323,6 +323,13 @@ const GATES: &[Gate] = &[
         test: "gate_param_headers",
     },
     Gate {
+        name: "logging",
+        file: "host/gateway/src/forward.rs",
+        call: "            logs: call.logs.clone().filter(|_| self.handle.server.questions.logging),\n",
+        without: "            logs: call.logs.clone(),\n",
+        test: "gate_logging_without",
+    },
+    Gate {
         name: "tool headers",
         file: "host/upstream/src/listing.rs",
         call: "            headers::annotations(schema).map_err(|error| error.to_string())?;\n",

@@ -80,11 +80,12 @@ pub(crate) const SERVER: Keys = Keys {
         "elicitation_timeout",
         "sampling",
         "roots",
+        "logging",
         "bind",
         "format",
     ],
     aliases: &[("type", "transport"), ("protocol_version", "protocol"), ("rateLimit", "rate_limit")],
-    later: &["auth", "logging", "shell", "sandbox"],
+    later: &["auth", "shell", "sandbox"],
 };
 
 pub(crate) const TIMEOUTS: Keys = keys(&["init", "call", "probe", "max_total"]);

@@ -156,7 +156,12 @@ fn read_questions(reader: &mut Reader<'_>, fields: &mut Fields) -> Questions {
     if let Some(item) = fields.take("elicitation_timeout") {
         questions.timeout = reader.duration(&item, LEAST).unwrap_or(questions.timeout);
     }
-    for (key, slot) in [("sampling", &mut questions.sampling), ("roots", &mut questions.roots)] {
+    let slots = [
+        ("sampling", &mut questions.sampling),
+        ("roots", &mut questions.roots),
+        ("logging", &mut questions.logging),
+    ];
+    for (key, slot) in slots {
         if let Some(item) = fields.take(key) {
             *slot = reader.choice(&item, &[("refuse", false), ("forward", true)]).unwrap_or_default();
         }

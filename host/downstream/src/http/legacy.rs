@@ -50,7 +50,8 @@ pub(super) async fn request(
     };
     match begin(&session, &request.id) {
         Ok(ticket) => {
-            let asked = Asked { caller, client: Client::silent(), request, param_headers: None };
+            let wanted = Some(Arc::clone(&session.wanted));
+            let asked = Asked { caller, client: Client::silent(), request, param_headers: None, wanted };
             exchange::run(shared, asked, accepts, Hold::Session(ticket), Some(&session)).await
         }
         Err(error) => answer::error(StatusCode::BAD_REQUEST, Some(&request.id), error),
@@ -91,7 +92,9 @@ pub(super) async fn batch(
         match item {
             Ok(Message::Request(request)) => match start(&session, admitted, &request) {
                 Ok((caller, ticket)) => {
-                    let asked = Asked { caller, client: Client::silent(), request, param_headers: None };
+                    let wanted = Some(Arc::clone(&session.wanted));
+                    let asked =
+                        Asked { caller, client: Client::silent(), request, param_headers: None, wanted };
                     running.push(exchange::run_quietly(shared, asked, ticket));
                 }
                 Err(error) => replies.push(reply::response(Some(&request.id), Outcome::Error(error))),

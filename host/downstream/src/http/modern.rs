@@ -60,7 +60,7 @@ pub(super) async fn request(
     let session = format!("http:{}:{thread}", admitted.credential.id);
     let client = modern::client(request.params.as_deref());
     let caller = admitted.caller(session, Era::Modern, claims, client.abilities());
-    let asked = Asked { caller, client, request, param_headers: Some(param_headers) };
+    let asked = Asked { caller, client, request, param_headers: Some(param_headers), wanted: None };
     exchange::run(shared, asked, accepts, Hold::Alone(share), None).await
 }
 

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::admit::Admitted;
 use crate::asking::Asking;
 use crate::backend::{Abilities, Backend};
+use crate::logging::Wanted;
 use crate::options::HttpOptions;
 use crate::running::Running;
 
@@ -43,6 +44,8 @@ pub(super) struct Session {
     pub(super) version: &'static str,
     /// What the client declared in its handshake that it can be asked.
     pub(super) abilities: Abilities,
+    /// What it wants to see of logs.
+    pub(super) wanted: Arc<Wanted>,
     /// What the client was asked and has not answered.
     pub(super) asking: Arc<Asking>,
     /// What runs now.
@@ -105,6 +108,7 @@ impl Sessions {
             name: format!("http:{}", toolgate_base::random_hex(8)),
             version,
             abilities,
+            wanted: Arc::default(),
             asking: Arc::default(),
             running: Running::new(self.max_running),
             end: CancellationToken::new(),

@@ -21,6 +21,7 @@ use crate::call;
 use crate::caller::Claims;
 use crate::changes::ListChanges;
 use crate::inbound::{self, Inbound, Refusal};
+use crate::logging::Wanted;
 use crate::options::StdioOptions;
 use crate::running::{Running, Ticket};
 use crate::{legacy, modern, reply};
@@ -43,6 +44,8 @@ pub(super) struct Session {
     /// The client of the initialize era, as far as it can be asked something.
     client: Mutex<Client>,
     asking: Arc<Asking>,
+    /// What a client of the initialize era wants to see of logs.
+    wanted: Arc<Wanted>,
     /// Whether the client is being told of changes the legacy way.
     announcing: AtomicBool,
     running: Arc<Running>,
@@ -65,6 +68,7 @@ impl Session {
             version: Mutex::new(None),
             client: Mutex::new(Client::silent()),
             asking: Arc::default(),
+            wanted: Arc::default(),
             announcing: AtomicBool::new(false),
             tasks: TaskTracker::new(),
             calls: CancellationToken::new(),
@@ -195,7 +199,8 @@ impl Session {
             Ok(caller) => {
                 let progress = |step: String| self.writer.send_if_room(step);
                 let client = self.client();
-                let asked = call::Asked { caller, client, request, param_headers: None };
+                let wanted = Some(Arc::clone(&self.wanted));
+                let asked = call::Asked { caller, client, request, param_headers: None, wanted };
                 call::respond(&self.backend, asked, ticket.cancelled(), &progress).await
             }
         };
@@ -264,6 +269,7 @@ impl Session {
         if self.set_version(version).is_some() {
             self.running.cancel_all();
             self.asking.end();
+            self.wanted.clear();
         }
         let abilities = legacy::abilities(params);
         self.set_client(abilities);

@@ -169,6 +169,7 @@ fn greeting<'a>(
         total: spec.timeouts.init,
         progress: None,
         questions: None,
+        logs: None,
         cancel: CancellationToken::new(),
         tell: false,
     }

@@ -20,15 +20,15 @@ fn a_question_belongs_to_the_only_running_call_and_two_are_never_guessed_between
     let (hub, mut sent) = hub();
     assert!(hub.inbound(FORM, Asked::Nobody)[0].contains("no call is running"));
     let (sender, mut asked) = mpsc::channel(4);
-    let one = hub.pending.open(None, Some(sender.clone())).unwrap();
+    let one = hub.pending.open(None, Some(sender.clone()), None).unwrap();
     one.shared.begin();
-    let _listing = hub.pending.open(None, None).unwrap();
+    let _listing = hub.pending.open(None, None, None).unwrap();
     assert!(hub.inbound(FORM, Asked::Nobody).is_empty());
     let question = asked.try_recv().unwrap();
     assert_eq!((question.method.as_str(), question.params.get()), (METHODS[0], r#"{"message":"m"}"#));
     question.answer(Outcome::Result(edit::raw(r#"{"action":"decline"}"#.to_owned()).unwrap()));
     assert_eq!(sent.try_recv().unwrap(), r#"{"jsonrpc":"2.0","id":"q","result":{"action":"decline"}}"#);
-    let two = hub.pending.open(None, Some(sender)).unwrap();
+    let two = hub.pending.open(None, Some(sender), None).unwrap();
     two.shared.begin();
     let declined = hub.inbound(FORM, Asked::Nobody);
     assert!(declined[0].contains(r#""action":"decline""#), "{declined:?}");
@@ -42,7 +42,7 @@ fn a_question_belongs_to_the_only_running_call_and_two_are_never_guessed_between
 fn a_question_that_nobody_answers_gets_an_error_and_one_taken_back_gets_nothing() {
     let (hub, mut sent) = hub();
     let (sender, mut asked) = mpsc::channel(4);
-    let one = hub.pending.open(None, Some(sender)).unwrap();
+    let one = hub.pending.open(None, Some(sender), None).unwrap();
     one.shared.begin();
     hub.inbound(FORM, Asked::Nobody);
     drop(asked.try_recv().unwrap());
@@ -61,7 +61,7 @@ async fn a_person_who_thinks_is_no_silence_of_the_server() {
     use std::time::Duration;
     let (hub, _sent) = hub();
     let (sender, mut asked) = mpsc::channel(4);
-    let one = hub.pending.open(None, Some(sender)).unwrap();
+    let one = hub.pending.open(None, Some(sender), None).unwrap();
     one.shared.begin();
     hub.inbound(FORM, Asked::Nobody);
     let (idle, total) = (Duration::from_millis(20), Duration::from_mins(1));

@@ -61,7 +61,6 @@ fn what_is_not_built_yet_is_refused_and_never_ignored() {
         ("presets", "presets: {}\n"),
         ("tls", "serve: {tls: {}}\n"),
         ("auth", "servers: {a: {url: https://h/, auth: oauth}}\n"),
-        ("logging", "servers: {a: {command: x, logging: forward}}\n"),
         ("sinks", "audit: {sinks: []}\n"),
     ] {
         let told = refusal(text);
