@@ -31,6 +31,8 @@ REPLY_SECONDS = 20
 PATIENCE_SECONDS = 3
 MAX_ROUNDS = 5
 SERVER = "under-test"
+# What is refused unless the operator says otherwise.
+FORWARD = {"sampling": "forward", "roots": "forward", "logging": "forward"}
 CAPABILITIES = {"elicitation": {"form": {}}, "sampling": {}, "roots": {}}
 INFO = {"name": "conformance-agent", "version": "1.0.0"}
 
@@ -62,7 +64,7 @@ def start(place: Path, url: str) -> subprocess.Popen[str]:
     config = place / "toolgate.yaml"
     config.write_text(json.dumps({
         "data_dir": str(data),
-        "servers": {SERVER: {"url": url}},
+        "servers": {SERVER: {"url": url, **FORWARD}},
         "personas": {"default": {"servers": [SERVER], "capabilities": {"allow": ["mcp.call:*"]}}},
     }))
     config.chmod(0o600)

@@ -18,6 +18,8 @@ from relay import relay
 START_SECONDS = 60
 STOP_SECONDS = 10
 SERVER = "fixture"
+# What is refused unless the operator says otherwise.
+FORWARD = {"sampling": "forward", "roots": "forward", "logging": "forward"}
 FIXTURE = Path(__file__).resolve().with_name("fixture.py")
 
 
@@ -29,7 +31,7 @@ def behind_toolgate(toolgate: Path, scratch: Path, revision: str) -> Iterator[st
     if not data.exists():
         shutil.copytree(template(toolgate, scratch), data)
     era = "modern" if revision >= "2026" else "legacy"
-    entry = {"command": sys.executable, "args": ["-B", str(FIXTURE), "--era", era]}
+    entry = {"command": sys.executable, "args": ["-B", str(FIXTURE), "--era", era], **FORWARD}
     config = configure(place, {SERVER: entry})
     port = free_port()
     command = [str(toolgate), "--config", str(config), "serve", "--listen", f"127.0.0.1:{port}", "--server", SERVER]

@@ -211,6 +211,14 @@ pub fn masked_server(server: &Server) -> Value {
     if let Value::Object(rest) = rest {
         shown.extend(rest);
     }
+    let asks = &server.questions;
+    let forward = |forwards: bool| json!(if forwards { "forward" } else { "refuse" });
+    shown.extend([
+        ("elicitation".to_owned(), json!(if asks.auto_decline { "auto_decline" } else { "prompt" })),
+        ("elicitation_timeout".to_owned(), json!(show(asks.timeout))),
+        ("sampling".to_owned(), forward(asks.sampling)),
+        ("roots".to_owned(), forward(asks.roots)),
+    ]);
     Value::Object(shown)
 }
 

@@ -183,6 +183,18 @@ fn server() -> Value {
             "How often each persona may ask it.",
             |_| json!({ "type": "integer", "minimum": 1, "maximum": 1_000_000, "description": "Requests a minute; as many may come at once. More wait." }),
         ),
+        "elicitation" => choice(
+            &["prompt", "auto_decline"],
+            "Its questions to a person: shown in the client that called, or declined. Default: prompt.",
+        ),
+        "elicitation_timeout" => duration("How long a person may take to answer it. Default: 120s."),
+        "sampling" => choice(&["refuse", "forward"], "Its questions to the client's model. Default: refuse."),
+        "logging" => {
+            choice(&["refuse", "forward"], "What it logs during a call, for its client. Default: refuse.")
+        }
+        "roots" => {
+            choice(&["refuse", "forward"], "Its questions for the client's directories. Default: refuse.")
+        }
         "tools" => {
             block(&keys::TOOLS, "Which of its tools exist for agents; exact names.", |key| match key {
                 "allow" => texts("Only these; empty: all."),

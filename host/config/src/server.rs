@@ -49,6 +49,8 @@ pub struct Server {
     /// Variables without a value that stand in a header, URL, command or working directory. Not
     /// empty: the server is not connected and is shown as `missing-credential` (FT-15).
     pub missing_env: Vec<String>,
+    /// What becomes of the questions it asks in the middle of a call.
+    pub questions: Questions,
     /// How many requests a minute each persona may make; `None`: no limit. As many may come at once.
     pub rate_limit: Option<NonZeroU32>,
     /// The operator's own words about it.
@@ -110,6 +112,7 @@ impl Server {
             trust: Trust::default(),
             adapter: None,
             missing_env: Vec::new(),
+            questions: Questions::default(),
             rate_limit: None,
             description: None,
             shown: Shown::default(),
@@ -213,6 +216,35 @@ pub enum Instance {
     Session,
     /// One for all: the operator's word that callers may share its state.
     Shared,
+}
+
+/// What becomes of a server's own questions (rows CFG-046, CFG-047, SMP-001).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Questions {
+    /// `elicitation: auto_decline`: its questions to a person are declined, and nobody sees them.
+    /// Default false, `prompt`.
+    pub auto_decline: bool,
+    /// How long a person may take; then the server hears `cancel`. Default 120 s.
+    pub timeout: Duration,
+    /// `sampling: forward`: it may ask the client's model. Default false, `refuse`.
+    pub sampling: bool,
+    /// `roots: forward`: it may ask which directories the client works in. Default false, `refuse`.
+    pub roots: bool,
+    /// `logging: forward`: what it logs during a call reaches the client of the call, if that wants it.
+    /// Default false, `refuse`.
+    pub logging: bool,
+}
+
+impl Default for Questions {
+    fn default() -> Self {
+        Self {
+            auto_decline: false,
+            timeout: Duration::from_mins(2),
+            sampling: false,
+            roots: false,
+            logging: false,
+        }
+    }
 }
 
 /// `restarts`: a server that fails is started again ever more slowly, and then no more (GW-03).

@@ -11,7 +11,7 @@ use tokio::sync::broadcast;
 use toolgate_gateway::Gateway;
 use toolgate_wire::{ErrorObject, ListKind, Outcome};
 
-pub use toolgate_gateway::{Call, Caller, Change, Client, Deed, Offers, Page, Progress};
+pub use toolgate_gateway::{Abilities, Call, Caller, Change, Client, Deed, Offers, Page, Progress};
 
 /// What an agent can reach.
 #[async_trait]

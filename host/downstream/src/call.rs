@@ -13,11 +13,12 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use toolgate_gateway::Logs;
 use toolgate_wire::envelope::{self, Era};
 use toolgate_wire::{ErrorObject, Id, ListKind, Notification, Outcome, Request, codes, edit};
 
 use crate::backend::{Backend, Call, Caller, Client, Deed, Page, Progress};
-use crate::{modern, reply};
+use crate::{logging, modern, reply};
 
 /// Steps of one call that may wait for this crate to take them.
 const PROGRESS_QUEUE: usize = 32;
@@ -32,6 +33,8 @@ pub(crate) struct Asked {
     pub(crate) request: Request,
     /// The `Mcp-Param-*` headers it came with, names in lower case; `None` where there are no headers.
     pub(crate) param_headers: Option<Vec<(String, String)>>,
+    /// What the client of the session wants to see of logs; `None` where there is no session.
+    pub(crate) wanted: Option<Arc<logging::Wanted>>,
 }
 
 /// Takes a finished notification; must not block.
@@ -51,6 +54,7 @@ pub(crate) async fn respond(
         (_, Some(kind), _) => list(backend, caller, kind, request.params.as_deref()).await.into_outcome(),
         (_, _, Some(deed)) => forward(backend, deed, asked, cancel, progress).await,
         (Era::Legacy, ..) if method == "ping" => reply::raw("{}".to_owned()).into_outcome(),
+        (Era::Legacy, ..) if method == logging::SET_LEVEL => set_level(backend, &asked).await.into_outcome(),
         (Era::Modern, ..) if method == "server/discover" => discover(backend, caller).await.into_outcome(),
         _ => Outcome::Error(reply::unknown_method(method)),
     };
@@ -66,6 +70,18 @@ fn deed_of(method: &str) -> Option<Deed> {
         "completion/complete" => Deed::Complete,
         _ => return None,
     })
+}
+
+/// Only where a server's log can come at all; the level counts for the whole session.
+async fn set_level(backend: &Arc<dyn Backend>, asked: &Asked) -> Result<Box<RawValue>, ErrorObject> {
+    let Some(wanted) = &asked.wanted else {
+        return Err(reply::unknown_method(logging::SET_LEVEL));
+    };
+    if !backend.offers(&asked.caller).await.logging {
+        return Err(reply::unknown_method(logging::SET_LEVEL));
+    }
+    wanted.set(asked.request.params.as_deref())?;
+    reply::raw("{}".to_owned())
 }
 
 async fn discover(backend: &Arc<dyn Backend>, caller: &Caller) -> Result<Box<RawValue>, ErrorObject> {
@@ -124,19 +140,22 @@ async fn forward(
     cancel: &CancellationToken,
     progress: ProgressSink<'_>,
 ) -> Outcome {
-    let Asked { caller, client, request, param_headers } = asked;
+    let Asked { caller, client, request, param_headers, wanted } = asked;
     // A stateless client says with each request what it can be asked.
     let client = if caller.era == Era::Modern { modern::client(request.params.as_deref()) } else { client };
     let token = progress_token(request.params.as_deref());
+    let level = logging::level(caller.era, wanted.as_deref(), request.params.as_deref());
     let params = match neutral_params(&request.method, request.params.as_deref()) {
         Ok(params) => params,
         Err(error) => return Outcome::Error(error),
     };
     let (steps, mut arriving) = mpsc::channel(PROGRESS_QUEUE);
+    let (out, mut logged) = mpsc::channel(PROGRESS_QUEUE);
     let call = Call {
         request_id: request.id,
         params,
         progress: token.is_some().then_some(steps),
+        logs: level.map(|level| Logs { level, out }),
         cancel: cancel.clone(),
         timeout: None,
         param_headers,
@@ -154,9 +173,13 @@ async fn forward(
         tokio::select! {
             biased;
             Some(step) = arriving.recv() => tell(step),
+            Some(message) = logged.recv() => progress(logging::message(message.params)),
             outcome = &mut running => {
                 while let Ok(step) = arriving.try_recv() {
                     tell(step);
+                }
+                while let Ok(message) = logged.try_recv() {
+                    progress(logging::message(message.params));
                 }
                 return outcome;
             }

@@ -1,13 +1,11 @@
 //! What only the initialize era has: the handshake, and batches in the one revision that had them.
 
-use std::sync::Arc;
-
 use serde_json::json;
 use serde_json::value::RawValue;
 use toolgate_wire::envelope::LEGACY;
 use toolgate_wire::{ErrorObject, codes, edit};
 
-use crate::backend::Offers;
+use crate::backend::{Abilities, Offers};
 use crate::reply;
 
 /// The revision that allowed JSON-RPC batches; they came and went with it.
@@ -41,12 +39,12 @@ pub(crate) fn has_batches(version: &str) -> bool {
     version == WITH_BATCHES
 }
 
-/// What a client declared in its handshake, as JSON text.
-pub(crate) fn capabilities(params: Option<&RawValue>) -> Arc<str> {
+/// What a client declared in its handshake that it can be asked.
+pub(crate) fn abilities(params: Option<&RawValue>) -> Abilities {
     let declared = params.and_then(|raw| edit::get(raw.get(), "/capabilities"));
     // What is no object, or longer than any client needs, declares nothing.
     let usable = declared.filter(|text| text.starts_with('{') && text.len() <= MAX_CAPABILITIES);
-    Arc::from(usable.unwrap_or("{}"))
+    Abilities::of(usable.unwrap_or("{}"))
 }
 
 /// The result of `initialize`.

@@ -20,13 +20,14 @@ mod error;
 mod http;
 mod inbound;
 mod legacy;
+mod logging;
 mod modern;
 mod options;
 mod reply;
 mod running;
 mod stdio;
 
-pub use backend::{Backend, Call, Caller, Change, Client, Deed, Offers, Page, Progress};
+pub use backend::{Abilities, Backend, Call, Caller, Change, Client, Deed, Offers, Page, Progress};
 pub use error::ServeError;
 pub use http::{HttpServer, serve_http};
 pub use options::{Credential, HttpOptions, StdioOptions, TokenCheck, TokenCheckError};

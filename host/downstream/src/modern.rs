@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use toolgate_wire::envelope::{self, Era, MODERN};
 use toolgate_wire::{ErrorObject, Id, ListKind, Request, codes, edit};
 
-use crate::backend::{Client, Offers};
+use crate::backend::{Abilities, Client, Offers};
 use crate::reply;
 
 /// Methods that the earlier era never had: without `_meta` they are this era's, written wrongly.
@@ -32,7 +32,7 @@ pub(crate) fn era_of(request: &Request) -> Result<Era, ErrorObject> {
 /// The client behind a request whose envelope was checked.
 pub(crate) fn client(params: Option<&RawValue>) -> Client {
     match envelope::modern_meta(params) {
-        Ok(Some(meta)) => Client::rounds(meta.client_capabilities.get()),
+        Ok(Some(meta)) => Client::rounds(Abilities::of(meta.client_capabilities.get())),
         _ => Client::silent(),
     }
 }

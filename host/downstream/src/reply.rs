@@ -27,6 +27,9 @@ pub(crate) fn capabilities(offers: Offers) -> serde_json::Value {
         if offers.resources {
             object.insert("resources".to_owned(), json!({ "listChanged": true }));
         }
+        if offers.logging {
+            object.insert("logging".to_owned(), json!({}));
+        }
         if offers.completions {
             object.insert("completions".to_owned(), json!({}));
         }

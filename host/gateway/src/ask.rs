@@ -272,7 +272,7 @@ impl Gateway {
         {
             return None;
         }
-        let state = self.seal.make(&ask.id, &question.sealed_for(), ask.expires_at_ms);
+        let state = self.seal.make(&ask.id, &question.caller.sealed_for(), ask.expires_at_ms);
         let request = json!({ "method": client::METHOD, "params": client::form(ask) });
         let result = json!({
             "resultType": "input_required",
@@ -290,9 +290,7 @@ impl Gateway {
         binding: &AskBinding,
         round: &round::Round,
     ) -> Result<(), Outcome> {
-        let now =
-            i64::try_from(toolgate_base::Clock::now_ms(&toolgate_base::SystemClock)).unwrap_or(i64::MAX);
-        let id = match self.seal.open(&round.state, &question.sealed_for(), now) {
+        let id = match self.seal.open(&round.state, &question.caller.sealed_for(), seal::now_ms()) {
             Ok(id) => id,
             Err(reason) => {
                 let text =
@@ -346,11 +344,6 @@ impl Question<'_> {
             run_id: self.caller.run_id.clone(),
             thread_id: self.caller.thread_id.clone(),
         }
-    }
-
-    /// Whom a sealed state is for.
-    fn sealed_for(&self) -> String {
-        format!("{}\u{1f}{}", self.caller.binding(), self.caller.session)
     }
 
     fn parked(&self, ask: &Ask) -> Outcome {

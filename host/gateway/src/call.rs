@@ -9,11 +9,13 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use toolgate_signing::DefinitionKind;
 use toolgate_store::{AuditRow, Deed};
-use toolgate_upstream::Progress;
+use toolgate_upstream::{Logs, Progress};
 use toolgate_wire::{Id, Outcome, edit};
 
 use crate::Gateway;
+use crate::abilities::Abilities;
 use crate::ask::round::{self, Round};
+use crate::attend::Turn;
 use crate::caller::Caller;
 use crate::client::Client;
 use crate::find::{FindError, Handle, Target};
@@ -29,6 +31,8 @@ pub struct Call {
     pub params: Box<RawValue>,
     /// Where progress goes; `None` where the client asked for none.
     pub progress: Option<mpsc::Sender<Progress>>,
+    /// Where what the server logs goes; `None` where the client wants none of it.
+    pub logs: Option<Logs>,
     /// Ends the call at once.
     pub cancel: CancellationToken,
     /// Overrides the server's `timeouts.call`.
@@ -54,6 +58,8 @@ pub(crate) struct Waiting {
     /// Whether it came with an answer: a request is not asked about twice in a row.
     pub(crate) had_round: bool,
     round: Mutex<Option<Round>>,
+    /// Where questions for a client of the stateless era go.
+    pub(crate) turns: Option<mpsc::Sender<Turn>>,
 }
 
 impl Waiting {
@@ -93,15 +99,19 @@ impl Gateway {
                 return Outcome::Error(reply::invalid_params(text));
             }
         }
-        let handle = match self.find_for(caller, deed, &target, call.params.get()).await {
-            Ok(handle) => handle,
-            Err(error) => return self.not_found(caller, deed, &error, &call.request_id).await,
-        };
         let (params, round) = match round::take(call.params) {
             Ok(taken) => taken,
             Err(error) => return Outcome::Error(error),
         };
         let call = Call { params, ..call };
+        let round = match round {
+            Some(round) if round.is_parked() => return self.resume(caller, deed, call, round).await,
+            round => round,
+        };
+        let handle = match self.find_for(caller, deed, &target, call.params.get()).await {
+            Ok(handle) => handle,
+            Err(error) => return self.not_found(caller, deed, &error, &call.request_id).await,
+        };
         let waiting = Waiting {
             cancel: call.cancel.clone(),
             progress: call.progress.clone(),
@@ -109,6 +119,7 @@ impl Gateway {
             client: call.client.clone(),
             had_round: round.is_some(),
             round: Mutex::new(round),
+            turns: None,
         };
         let used = match target {
             Target::Exposed(name) => name,
@@ -117,7 +128,12 @@ impl Gateway {
         let facts = notes::call_facts(caller, deed, &handle, &used, &call.request_id);
         // Before the verdict, so that a freeze that comes after it ends this request.
         let frozen = self.watch.token(&handle.server.name);
-        let path = Path { gateway: self, caller, deed, handle, used, call: facts, waiting, frozen };
+        let can_be_asked = caller.abilities.told_to(&handle.server) != Abilities::NONE;
+        let (gateway, caller) = (Arc::clone(self), caller.clone());
+        let path = Path { gateway, caller, deed, handle, used, call: facts, waiting, frozen };
+        if call.client.has_rounds() && deeds::has_rounds(deed) && can_be_asked {
+            return self.attend(path, call).await;
+        }
         match path.run(call).await {
             Ok(outcome) | Err(Stop(outcome)) => outcome,
         }

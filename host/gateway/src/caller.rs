@@ -4,6 +4,8 @@
 use toolgate_config::Lane;
 use toolgate_wire::envelope::Era;
 
+use crate::abilities::Abilities;
+
 /// The caller of one request, fixed by the credential it came with.
 ///
 /// Two callers are the same to grants and upstream connections only if persona, credential and
@@ -28,6 +30,8 @@ pub struct Caller {
     pub server_only: Option<String>,
     /// Names are the server's own: only where a client reaches one server and nothing else.
     pub plain_names: bool,
+    /// What its client can be asked; servers are told of it, and connections differ by it.
+    pub abilities: Abilities,
 }
 
 impl Caller {
@@ -48,6 +52,7 @@ impl Caller {
             era,
             server_only: None,
             plain_names: false,
+            abilities: Abilities::NONE,
         }
     }
 
@@ -55,5 +60,10 @@ impl Caller {
     /// because the same person retries from a new session of the same client.
     pub(crate) fn binding(&self) -> String {
         format!("{}\u{1f}{}", self.persona, self.credential)
+    }
+
+    /// Whom a sealed state is for: this caller in this session.
+    pub(crate) fn sealed_for(&self) -> String {
+        format!("{}\u{1f}{}", self.binding(), self.session)
     }
 }

@@ -12,8 +12,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::value::RawValue;
+use toolgate_wire::Outcome;
 use toolgate_wire::envelope::Era;
-use toolgate_wire::{Outcome, edit};
+
+use crate::abilities::Abilities;
 
 /// Why a question to a client has no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -38,36 +40,34 @@ pub trait Asker: Send + Sync {
 #[derive(Clone)]
 pub struct Client {
     era: Era,
-    /// The capabilities that it declared, a JSON object.
-    capabilities: Arc<str>,
+    abilities: Abilities,
     asker: Option<Arc<dyn Asker>>,
 }
 
 impl Client {
     /// A client that can be asked nothing.
     pub fn silent() -> Self {
-        Self { era: Era::Legacy, capabilities: Arc::from("{}"), asker: None }
+        Self { era: Era::Legacy, abilities: Abilities::NONE, asker: None }
     }
 
     /// A client of the initialize era with a session that can be asked.
-    pub fn session(capabilities: Arc<str>, asker: Arc<dyn Asker>) -> Self {
-        Self { era: Era::Legacy, capabilities, asker: Some(asker) }
+    pub fn session(abilities: Abilities, asker: Arc<dyn Asker>) -> Self {
+        Self { era: Era::Legacy, abilities, asker: Some(asker) }
     }
 
     /// A client of the stateless era, which is asked by input rounds.
-    pub fn rounds(capabilities: impl Into<Arc<str>>) -> Self {
-        Self { era: Era::Modern, capabilities: capabilities.into(), asker: None }
+    pub fn rounds(abilities: Abilities) -> Self {
+        Self { era: Era::Modern, abilities, asker: None }
     }
 
-    /// Whether the client declared what this JSON pointer leads to.
-    pub fn declares(&self, pointer: &str) -> bool {
-        edit::get(&self.capabilities, pointer).is_some_and(|value| value != "null" && value != "false")
+    /// What it can be asked.
+    pub fn abilities(&self) -> Abilities {
+        self.abilities
     }
 
-    /// Whether the client shows forms to a person: `elicitation` without members, or with `form`.
+    /// Whether the client shows forms to a person.
     pub fn shows_forms(&self) -> bool {
-        self.declares("/elicitation")
-            && (self.declares("/elicitation/form") || !self.declares("/elicitation/url"))
+        self.abilities.has(Abilities::FORMS)
     }
 
     /// The session, where this client has one that can be asked.
@@ -84,20 +84,5 @@ impl Client {
 impl std::fmt::Debug for Client {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Client").field("era", &self.era).finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_client_is_asked_only_for_what_it_declared() {
-        let forms = |capabilities: &str| Client::rounds(capabilities).shows_forms();
-        assert!(forms(r#"{"elicitation":{}}"#));
-        assert!(forms(r#"{"elicitation":{"form":{},"url":{}}}"#));
-        assert!(!forms(r#"{"elicitation":{"url":{}}}"#));
-        assert!(!forms(r#"{"sampling":{}}"#));
-        assert!(!forms("{}"));
     }
 }

@@ -129,7 +129,7 @@ impl Gateway {
         }
         let permit = self.permit(caller, server)?;
         let before = self.approved_surface(server);
-        let spec = spec::of(server, &self.config.data_dir, &self.child_program)
+        let spec = spec::of(server, key.told, &self.config.data_dir, &self.child_program)
             .map_err(|reason| OpenError::Unusable(format!("server '{}': {reason}", server.name)))?;
         link.with_health(|health| health.start(Instant::now()))
             .map_err(|reason| OpenError::Waiting { server: server.name.clone(), reason })?;

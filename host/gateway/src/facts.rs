@@ -11,6 +11,7 @@ use toolgate_store::Standing;
 
 use crate::Gateway;
 use crate::caller::Caller;
+use crate::question;
 use crate::surface::{self, Item, Surface};
 use crate::watch::Decided;
 
@@ -83,6 +84,25 @@ fn with_decided(mut facts: Facts, decided: Option<Decided>) -> Facts {
         }
     }
     facts
+}
+
+/// Facts about a question that a server asks while it works on `item`. The operator's `forward` is in
+/// them as an approval beforehand; a question to a person has none, since that person decides.
+pub(crate) fn of_question(
+    gateway: &Gateway,
+    caller: &Caller,
+    server: &Server,
+    surface: &Surface,
+    item: &Item,
+    about: About<'_>,
+    question: question::Kind,
+) -> Facts {
+    Facts {
+        kind: SurfaceKind::Question,
+        name: question.method().to_owned(),
+        auto_approved: !question.is_for_a_person(),
+        ..of_item(gateway, caller, server, surface, item, about)
+    }
 }
 
 /// What is being done with a definition.

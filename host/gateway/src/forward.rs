@@ -6,12 +6,17 @@
 //! may have run is never sent a second time.
 
 mod document;
+mod inputs;
 mod judge;
+mod questions;
 mod result;
 
 use std::sync::Arc;
 
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use serde_json::value::RawValue;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use toolgate_plugins::{Document, Facts, Moment};
 use toolgate_signing::Digest;
@@ -30,6 +35,9 @@ use crate::{arguments, deeds, facts, rewrite};
 /// How often a request is judged, at most, when something changes each time while it waits.
 const MAX_REVIEWS: usize = 4;
 
+/// Questions of one request that may wait to be looked at.
+const QUESTIONS: usize = 16;
+
 /// A request that ended before its server answered.
 pub(crate) struct Stop(pub(crate) Outcome);
 
@@ -42,9 +50,9 @@ enum Standing {
 }
 
 /// One request on its way.
-pub(crate) struct Path<'a> {
-    pub(crate) gateway: &'a Arc<Gateway>,
-    pub(crate) caller: &'a Caller,
+pub(crate) struct Path {
+    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) caller: Caller,
     pub(crate) deed: Deed,
     pub(crate) handle: Handle,
     /// The name or URI that the client used.
@@ -56,7 +64,7 @@ pub(crate) struct Path<'a> {
     pub(crate) frozen: CancellationToken,
 }
 
-impl Path<'_> {
+impl Path {
     pub(crate) async fn run(mut self, call: Call) -> Result<Outcome, Stop> {
         self.check_offered().await?;
         self.check_headers(&call).await?;
@@ -78,7 +86,7 @@ impl Path<'_> {
                 self.refuse_frozen(&document).await?;
             }
             if standing == Standing::Same {
-                let outcome = self.send(call, params).await?;
+                let outcome = self.send(&call, params, &document, by).await?;
                 return Ok(self.received(outcome).await);
             }
             self.note(AuditRow::failed(
@@ -133,7 +141,7 @@ impl Path<'_> {
         let about =
             facts::About { action: deeds::action(self.deed), subject: &self.handle.subject, document };
         let Handle { server, surface, item, .. } = &self.handle;
-        facts::shared(facts::of_item(self.gateway, self.caller, server, surface, item, about))
+        facts::shared(facts::of_item(&self.gateway, &self.caller, server, surface, item, about))
     }
 
     /// Step 7: whether what was judged is still what would be called. If not, the handle is
@@ -186,26 +194,34 @@ impl Path<'_> {
     }
 
     /// Step 9, on the connection that the definition was found on: another one would be another session.
-    async fn send(&self, call: Call, params: Box<RawValue>) -> Result<Outcome, Stop> {
+    /// What a legacy server asks meanwhile is answered beside it.
+    async fn send_once(&self, call: &Call, params: Box<RawValue>) -> Result<Outcome, Stop> {
         let timeouts = &self.handle.server.timeouts;
+        let (ask, mut asked) = mpsc::channel(QUESTIONS);
+        let told = self.told();
         let options = RequestOptions {
             timeout: Some(call.timeout.unwrap_or(timeouts.call)),
             max_total: Some(timeouts.max_total),
-            progress: call.progress,
+            progress: call.progress.clone(),
+            questions: Some(ask),
+            logs: call.logs.clone().filter(|_| self.handle.server.questions.logging),
+            capabilities: edit::raw(told.to_json()).ok(),
             // A child: a freeze ends this request and not what else its client runs.
             cancel: call.cancel.child_token(),
             mcp_param_headers: self.param_headers(&params),
         };
         let cancel = options.cancel.clone();
         let connection = &self.handle.live.connection;
-        let asked = connection.request(deeds::method(self.deed), Some(params), options);
-        tokio::pin!(asked);
-        let answered = tokio::select! {
-            biased;
-            answered = &mut asked => answered,
-            () = self.frozen.cancelled() => {
-                cancel.cancel();
-                asked.await
+        let request = connection.request(deeds::method(self.deed), Some(params), options);
+        tokio::pin!(request);
+        let mut answering = FuturesUnordered::new();
+        let answered = loop {
+            tokio::select! {
+                biased;
+                answered = &mut request => break answered,
+                () = self.frozen.cancelled(), if !cancel.is_cancelled() => cancel.cancel(),
+                Some(question) = asked.recv() => answering.push(self.answer_question(question, told)),
+                Some(()) = answering.next(), if !answering.is_empty() => {}
             }
         };
         answered.map_err(|error| self.failed(&error))

@@ -11,9 +11,11 @@
 //! others; plugins fail. The first is met by pins and policies, the second by the credential that
 //! fixes the persona, the third by failing closed.
 
+mod abilities;
 mod arguments;
 mod ask;
 pub mod assemble;
+mod attend;
 pub mod bundle;
 mod call;
 mod caller;
@@ -36,6 +38,7 @@ mod notes;
 mod offers;
 mod pin;
 pub mod ports;
+mod question;
 mod rate;
 mod record;
 mod redact;
@@ -64,6 +67,7 @@ use toolgate_store::Store;
 use toolgate_wire::ListKind;
 use toolgate_wire::envelope::Era;
 
+pub use abilities::Abilities;
 pub use call::Call;
 pub use caller::Caller;
 pub use catalog::{PAGE, Page};
@@ -79,7 +83,7 @@ pub use status::{ItemStatus, ServerState, ServerStatus};
 pub use surface::{Item, Surface};
 pub use toolgate_config::Lane;
 pub use toolgate_store::Deed;
-pub use toolgate_upstream::Progress;
+pub use toolgate_upstream::{LogMessage, Logs, Progress};
 
 use crate::assemble::Assembled;
 use crate::decide::Binding;
@@ -130,6 +134,8 @@ pub struct Gateway {
     watch: watch::Watch,
     rates: rate::Rates,
     seal: ask::seal::Seal,
+    /// Calls that wait for the answers of their clients.
+    parks: attend::Parks,
     changes: broadcast::Sender<Change>,
     recorder: record::Recorder,
 }
@@ -161,6 +167,7 @@ impl Gateway {
             watch,
             rates: rate::Rates::default(),
             seal: ask::seal::Seal::new(),
+            parks: attend::Parks::default(),
             servers,
             identities,
             prefixes,

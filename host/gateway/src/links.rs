@@ -20,6 +20,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use toolgate_config::{Instance, Restarts, Server};
 use toolgate_upstream::{Backoff, BackoffRules, Connection, Next, State};
 
+use crate::abilities::Abilities;
 use crate::caller::Caller;
 use crate::surface::Surface;
 
@@ -30,6 +31,9 @@ pub(crate) struct Key {
     persona: Option<String>,
     credential: Option<String>,
     pub(crate) session: Option<String>,
+    /// What the server is told that can be asked: clients that can do different things have connections
+    /// of their own.
+    pub(crate) told: Abilities,
 }
 
 impl Key {
@@ -40,6 +44,7 @@ impl Key {
             persona: own.then(|| caller.persona.clone()),
             credential: own.then(|| caller.credential.clone()),
             session: (server.instance == Instance::Session).then(|| caller.session.clone()),
+            told: caller.abilities.told_to(server),
         }
     }
 }

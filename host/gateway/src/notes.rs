@@ -137,6 +137,12 @@ impl Gateway {
         }
     }
 
+    /// A question of a server's that belongs to no call, or to one of several.
+    pub(crate) fn note_unplaced(&self, server: &Server, method: &str, why: &str) {
+        let row = AuditRow::about_server(Event::McpQuestionRefused, &server.name);
+        self.store.append_detached(row.with("method", method).with("reason", why));
+    }
+
     pub(crate) fn note_list_changed(&self, server: &Server, kind: ListKind) {
         let event = match kind {
             ListKind::Tools => Event::McpToolListChanged,
@@ -166,6 +172,13 @@ impl Gateway {
         if verdict.redactions.iter().any(|redaction| matches!(redaction, Redaction::HiddenText))
             && let Some(findings) = findings(result)
         {
+            self.store.append_detached(AuditRow::hidden_text_returned(call, findings));
+        }
+    }
+
+    /// The row about hidden text in a question that a server asks.
+    pub(crate) fn note_hidden_question(&self, call: &CallFacts, question: &Document) {
+        if let Some(findings) = findings(question) {
             self.store.append_detached(AuditRow::hidden_text_returned(call, findings));
         }
     }

@@ -28,6 +28,8 @@ pub struct Offers {
     pub resources: bool,
     /// Completion of arguments.
     pub completions: bool,
+    /// What a server logs during a call.
+    pub logging: bool,
 }
 
 impl Offers {
@@ -36,6 +38,7 @@ impl Offers {
             prompts: self.prompts || other.prompts,
             resources: self.resources || other.resources,
             completions: self.completions || other.completions,
+            logging: self.logging || other.logging,
         }
     }
 }
@@ -65,20 +68,22 @@ impl Gateway {
     }
 
     fn offers_of(&self, caller: &Caller, server: &Server) -> Offers {
+        let logging = server.questions.logging;
         if let Some(live) = self.live_now(caller, server) {
             let declares = |name: &str| live.connection.declares(name);
             return Offers {
                 prompts: declares("/prompts"),
                 resources: declares("/resources"),
                 completions: declares("/completions"),
+                logging: logging && declares("/logging"),
             };
         }
         let Some(surface) = self.approved_surface(server) else {
-            return Offers { prompts: true, resources: true, completions: true };
+            return Offers { prompts: true, resources: true, completions: true, logging };
         };
         let has = |kind| surface.of(kind).next().is_some();
         let prompts = has(DefinitionKind::Prompt);
         let resources = has(DefinitionKind::Resource) || has(DefinitionKind::Template);
-        Offers { prompts, resources, completions: prompts || has(DefinitionKind::Template) }
+        Offers { prompts, resources, completions: prompts || has(DefinitionKind::Template), logging }
     }
 }

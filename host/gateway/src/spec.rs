@@ -5,11 +5,18 @@ use std::path::{Path, PathBuf};
 use toolgate_config::{Protocol, Server, Transport};
 use toolgate_upstream::{ClientInfo, Limits, ProtocolChoice, ServerSpec, TransportSpec};
 
+use crate::abilities::Abilities;
+
 /// What a connection needs to know of a server. An entry that cannot be used gives the reason.
 ///
 /// A child without a `cwd` of its own starts in a private, empty directory: clients start Toolgate
 /// inside repositories that somebody else wrote, and a package runner would read their settings.
-pub(crate) fn of(server: &Server, data_dir: &Path, child_program: &Path) -> Result<ServerSpec, String> {
+pub(crate) fn of(
+    server: &Server,
+    told: Abilities,
+    data_dir: &Path,
+    child_program: &Path,
+) -> Result<ServerSpec, String> {
     if let Some(missing) = server.missing_env.first() {
         return Err(format!(
             "missing credential: the variable {missing} that its entry names is not set. \
@@ -44,6 +51,7 @@ pub(crate) fn of(server: &Server, data_dir: &Path, child_program: &Path) -> Resu
         limits: Limits::default(),
         child_program: child_program.to_owned(),
         client_info: ClientInfo::new("toolgate", env!("CARGO_PKG_VERSION")),
+        client_capabilities: told.to_json(),
     })
 }
 

@@ -23,8 +23,9 @@ const RELIST_PAUSE: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_secs(30);
 
 impl Gateway {
-    /// Closes the connections that were opened for this session alone.
+    /// Closes the connections that were opened for this session alone, and gives up its parked calls.
     pub fn end_session(&self, session: &str) {
+        self.parks.end_session(session);
         for live in self.links.of_session(session).iter().filter_map(|link| link.live.swap(None)) {
             tokio::spawn(async move { live.connection.close().await });
         }
@@ -89,6 +90,7 @@ pub(crate) async fn follow(
                 listed = Instant::now();
                 gateway.relist(&server, &live, kind).await;
             }
+            Event::QuestionRefused { method, why } => gateway.note_unplaced(&server, &method, why.as_str()),
             Event::Closed { reason } => {
                 tracing::info!(server = %server.name, %reason, "connection ended");
                 if link.live.load_full().is_some_and(|now| Arc::ptr_eq(&now, &live)) {

@@ -18,7 +18,9 @@ use toolgate_wire::{Outcome, edit, headers};
 use crate::error::{RequestError, quote};
 use crate::hub::Hub;
 use crate::link::{Link, ModernHeaders, Outgoing};
+use crate::logs::Logs;
 use crate::pending::{Progress, Reply, Shared};
+use crate::question::Question;
 
 /// What to ask and how long to wait.
 #[derive(Debug)]
@@ -34,6 +36,10 @@ pub(crate) struct Ask<'a> {
     /// Longest time in all.
     pub(crate) total: Duration,
     pub(crate) progress: Option<mpsc::Sender<Progress>>,
+    /// Where questions of the server about this request go.
+    pub(crate) questions: Option<mpsc::Sender<Question>>,
+    /// Where what the server logs about this request goes.
+    pub(crate) logs: Option<Logs>,
     pub(crate) cancel: CancellationToken,
     /// Whether to tell the server when the wait ends early. Not for the handshake: `initialize`
     /// must not be cancelled (spec, "cancellation").
@@ -56,7 +62,7 @@ impl From<RequestError> for Failure {
 /// Sends the request and waits for its end.
 pub(crate) async fn ask(hub: &Hub, link: &Link, ask: Ask<'_>) -> Result<Outcome, Failure> {
     let wants_progress = ask.progress.is_some();
-    let mut ticket = hub.pending.open(ask.progress)?;
+    let mut ticket = hub.pending.open(ask.progress, ask.questions, ask.logs)?;
     let token = wants_progress.then_some(ticket.id);
     let params = prepare(&hub.server, ask.method, ask.params, ask.meta, token)?;
     let modern = ask.meta.map(|_| ModernHeaders {

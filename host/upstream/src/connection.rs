@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolgate_wire::edit;
 use toolgate_wire::envelope::{Era, ModernMeta};
-use toolgate_wire::{ListKind, Outcome};
+use toolgate_wire::{ListKind, LogLevel, Outcome};
 
 use crate::ask::{Ask, Failure, ask};
 use crate::error::{ConnectError, RequestError};
@@ -21,7 +21,9 @@ use crate::handshake::{Greeted, Hello, greet, modern_meta};
 use crate::hub::Hub;
 use crate::link::Link;
 use crate::listing::Listing;
+use crate::logs::{Logs, Told};
 use crate::pending::Progress;
+use crate::question::Question;
 use crate::spec::{Permit, ServerSpec, Timeouts};
 use crate::{listen, listing};
 
@@ -40,9 +42,13 @@ pub(crate) struct Core {
     pub(crate) hello: Hello,
     meta: Option<ModernMeta>,
     timeouts: Timeouts,
+    told_level: Told,
     /// Cancelled when the connection is given up or closed.
     pub(crate) over: CancellationToken,
 }
+
+/// How long a server may take to take a log level; a call waits for that once.
+const SET_LEVEL_LIMIT: Duration = Duration::from_secs(2);
 
 /// How one request is to be treated.
 #[derive(Clone, Debug, Default)]
@@ -54,6 +60,15 @@ pub struct RequestOptions {
     /// Where progress goes. Only with it is the server asked to report any. A full channel loses
     /// steps, never the reply.
     pub progress: Option<mpsc::Sender<Progress>>,
+    /// Where a legacy server's questions about this request go. Only a request with it can be asked
+    /// about; a full or closed channel refuses the question.
+    pub questions: Option<mpsc::Sender<Question>>,
+    /// Where what the server logs about this request goes. Only with it is a server asked to log; the
+    /// others decide themselves, and it is dropped.
+    pub logs: Option<Logs>,
+    /// What a modern server is told that the client of this request can do, a JSON object; the
+    /// connection's own where absent.
+    pub capabilities: Option<Box<RawValue>>,
     /// Ends the wait at once and tells the server.
     pub cancel: CancellationToken,
     /// `Mcp-Param-*` headers for a modern HTTP call, names and encoded values, as
@@ -93,13 +108,14 @@ impl Connection {
         }
         let Greeted { hub, link, hello } = greet(spec, era_hint).await?;
         hub.events.deliver(spec.name.clone(), events);
-        let meta = (hello.era == Era::Modern).then(|| modern_meta(&spec.client_info)).flatten();
+        let meta = (hello.era == Era::Modern).then(|| modern_meta(spec)).flatten();
         let core = Arc::new(Core {
             hub,
             link,
             hello,
             meta,
             timeouts: spec.timeouts,
+            told_level: Told::default(),
             over: CancellationToken::new(),
         });
         listen::start(&core);
@@ -196,18 +212,62 @@ impl Core {
         options: RequestOptions,
     ) -> Result<Outcome, Failure> {
         self.check_offered(method)?;
+        let logs = options.logs.filter(|_| self.declares("/logging"));
+        if let Some(logs) = &logs {
+            self.tell_level(logs.level).await;
+        }
+        let own = self.own_meta(options.capabilities, logs.as_ref());
         let request = Ask {
             method,
             params,
-            meta: self.meta.as_ref(),
+            meta: own.as_ref().or(self.meta.as_ref()),
             param_headers: options.mcp_param_headers,
             idle: options.timeout.unwrap_or(self.timeouts.call),
             total: options.max_total.unwrap_or(self.timeouts.max_total),
             progress: options.progress,
+            questions: options.questions,
+            logs,
             cancel: options.cancel,
             tell: true,
         };
         ask(&self.hub, &self.link, request).await
+    }
+
+    /// The envelope of one request, where it differs from the connection's.
+    fn own_meta(&self, capabilities: Option<Box<RawValue>>, logs: Option<&Logs>) -> Option<ModernMeta> {
+        if capabilities.is_none() && logs.is_none() {
+            return None;
+        }
+        let mut meta = self.meta.clone()?;
+        if let Some(capabilities) = capabilities {
+            meta.client_capabilities = capabilities;
+        }
+        meta.log_level = logs.map(|logs| logs.level.as_str().to_owned());
+        Some(meta)
+    }
+
+    /// A server of the handshake era is told once for all its requests. One that refuses logs as it likes.
+    async fn tell_level(&self, level: LogLevel) {
+        if self.hello.era == Era::Modern || !self.told_level.needs(level) {
+            return;
+        }
+        let Ok(params) = edit::raw(format!(r#"{{"level":"{}"}}"#, level.as_str())) else { return };
+        let request = Ask {
+            method: "logging/setLevel",
+            params: Some(&params),
+            meta: None,
+            param_headers: Vec::new(),
+            idle: SET_LEVEL_LIMIT,
+            total: SET_LEVEL_LIMIT,
+            progress: None,
+            questions: None,
+            logs: None,
+            cancel: CancellationToken::new(),
+            tell: true,
+        };
+        if let Err(failure) = ask(&self.hub, &self.link, request).await {
+            tracing::debug!(server = self.hub.server, error = %failure.error, "the server takes no log level");
+        }
     }
 
     /// Whether the server declares a capability, by its JSON pointer in the capabilities.

@@ -11,6 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Notify, mpsc};
 use toolgate_wire::{ListKind, Notification};
 
+use crate::question::Unplaced;
+
 /// Notifications that wait at most; more are dropped, counted and logged.
 const MAX_WAITING: usize = 256;
 
@@ -23,6 +25,13 @@ pub enum Event {
     ListChanged(ListKind),
     /// Any other notification that belongs to no request, as it came.
     Notification(Notification),
+    /// The server asked something that belongs to no call, and was refused.
+    QuestionRefused {
+        /// What it asked.
+        method: String,
+        /// Why it got no answer.
+        why: Unplaced,
+    },
     /// The connection is over. Nothing follows.
     Closed {
         /// Why, ready to be shown.
@@ -43,6 +52,7 @@ struct Waiting {
     prompts: bool,
     resources: bool,
     others: VecDeque<Notification>,
+    refused: VecDeque<(String, Unplaced)>,
     dropped: u64,
     closed: Option<String>,
 }
@@ -63,6 +73,17 @@ impl EventQueue {
             "notifications/resources/list_changed" => waiting.resources = true,
             _ if waiting.others.len() < MAX_WAITING => waiting.others.push_back(notification),
             _ => waiting.dropped += 1,
+        });
+    }
+
+    /// A question of the server's that went to nobody.
+    pub(crate) fn refused(&self, method: &str, why: Unplaced) {
+        self.change(|waiting| {
+            if waiting.refused.len() < MAX_WAITING {
+                waiting.refused.push_back((method.to_owned(), why));
+            } else {
+                waiting.dropped += 1;
+            }
         });
     }
 
@@ -114,6 +135,7 @@ async fn carry(server: String, queue: Arc<EventQueue>, out: mpsc::Sender<Event>)
             .into_iter()
             .filter_map(|(set, event)| set.then_some(event))
             .chain(taken.others.into_iter().map(Event::Notification))
+            .chain(taken.refused.into_iter().map(|(method, why)| Event::QuestionRefused { method, why }))
             .chain(closed);
         for event in events {
             if out.send(event).await.is_err() {

@@ -87,18 +87,23 @@ impl HttpLink {
             ..Default::default()
         };
         let client = toolgate_net::client(&options).map_err(|error| unusable(error.to_string()))?;
-        Ok(Self {
-            core: Arc::new(Core {
-                hub: Arc::clone(hub),
-                client,
-                url,
-                endpoint: OnceLock::new(),
-                headers,
-                session: SessionCell::default(),
-                answers: Arc::new(Semaphore::new(MAX_ANSWERS)),
-                stop: CancellationToken::new(),
-            }),
-        })
+        let core = Arc::new(Core {
+            hub: Arc::clone(hub),
+            client,
+            url,
+            endpoint: OnceLock::new(),
+            headers,
+            session: SessionCell::default(),
+            answers: Arc::new(Semaphore::new(MAX_ANSWERS)),
+            stop: CancellationToken::new(),
+        });
+        let answers = Arc::downgrade(&core);
+        hub.questions.set_outlet(Box::new(move |text| {
+            if let (Some(core), Ok(runtime)) = (answers.upgrade(), tokio::runtime::Handle::try_current()) {
+                runtime.spawn(async move { core.send_late_answer(text).await });
+            }
+        }));
+        Ok(Self { core })
     }
 
     /// Sends a request and reads its response to the reply. `Ok`: the response is over or has
@@ -219,6 +224,14 @@ impl Core {
                 sent: true,
             })
         })
+    }
+
+    /// The answer to a question that somebody thought about; it waits for its turn.
+    async fn send_late_answer(self: &Arc<Self>, answer: String) {
+        let Ok(_turn) = self.answers.acquire().await else { return };
+        if let Err(error) = self.notify(answer).await {
+            tracing::warn!(server = self.hub.server, %error, "an answer did not arrive");
+        }
     }
 
     /// Answers to the server's own requests go out beside everything else; a server that asks

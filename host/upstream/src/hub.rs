@@ -2,8 +2,8 @@
 //!
 //! The bytes are hostile. What fails the door (duplicate keys, lone surrogates, depth, UTF-8) or
 //! is no JSON-RPC fails the request it answers and nothing else (ST-11); what belongs to nobody
-//! is logged and dropped. Nothing here waits: a server that asks questions gets its answers as
-//! texts for the transport to send, and one that sends too fast loses notifications, not replies.
+//! is logged and dropped. Nothing here waits: what a server asks is
+//! answered at once, or goes to the call it belongs to ([`crate::question`]); and one that sends too fast loses notifications, not replies.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +14,7 @@ use toolgate_wire::{ErrorObject, Id, Message, Notification, Outcome, Request, Re
 use crate::error::{RequestError, quote};
 use crate::events::EventQueue;
 use crate::pending::{Pending, Reply};
+use crate::question::{self, Questions, Unplaced};
 use crate::spec::Limits;
 
 /// What the two transports share of one connection.
@@ -23,6 +24,7 @@ pub(crate) struct Hub {
     pub(crate) limits: Limits,
     pub(crate) pending: Pending,
     pub(crate) events: Arc<EventQueue>,
+    pub(crate) questions: Arc<Questions>,
     modern: AtomicBool,
 }
 
@@ -63,6 +65,7 @@ impl Hub {
             limits,
             pending: Pending::new(server),
             events: Arc::default(),
+            questions: Arc::default(),
             modern: AtomicBool::new(false),
         }
     }
@@ -116,10 +119,10 @@ impl Hub {
                 None
             }
             Message::Notification(notification) => {
-                self.notification(notification);
+                self.notification(notification, asked);
                 None
             }
-            Message::Request(request) => self.question(request),
+            Message::Request(request) => self.question(request, asked),
         }
     }
 
@@ -137,7 +140,21 @@ impl Hub {
         }
     }
 
-    fn notification(&self, notification: Notification) {
+    fn notification(&self, notification: Notification, asked: Asked) {
+        if notification.method == "notifications/cancelled" {
+            let params = notification.params.as_ref().map(|params| params.get());
+            let id = params.and_then(|params| edit::get(params, "/requestId")).and_then(Id::from_json);
+            if let Some(id) = id {
+                self.questions.withdraw(&id);
+            }
+            return;
+        }
+        if notification.method == "notifications/message" {
+            if let Some(params) = notification.params {
+                self.pending.log(asked, params);
+            }
+            return;
+        }
         if notification.method != "notifications/progress" {
             self.events.notification(notification);
             return;
@@ -152,9 +169,10 @@ impl Hub {
         }
     }
 
-    /// The server asks. Only `ping` has an answer here; everything else is refused at once, so
-    /// that a server which waits for an answer inside a call does not wait for ever.
-    fn question(&self, request: Request) -> Option<String> {
+    /// The server asks. `ping` has an answer here; what can belong to a call goes to it, and
+    /// everything else is refused at once, so that a server which waits for an answer inside a call
+    /// does not wait for ever (SMP-001).
+    fn question(&self, request: Request, asked: Asked) -> Option<String> {
         if self.modern.load(Ordering::Relaxed) {
             tracing::warn!(
                 server = self.server,
@@ -163,8 +181,14 @@ impl Hub {
             );
             return None;
         }
+        let id = request.id.clone();
         let outcome = if request.method == "ping" {
             Outcome::Result(edit::raw("{}".to_owned()).ok()?)
+        } else if question::METHODS.contains(&request.method.as_str()) {
+            match self.hand_on(request, asked) {
+                Ok(()) => return None,
+                Err(outcome) => outcome,
+            }
         } else {
             tracing::info!(
                 server = self.server,
@@ -176,8 +200,35 @@ impl Hub {
                 "this client does not offer the method; it declared no such capability",
             ))
         };
-        let response = Response { id: Some(request.id), outcome };
-        Some(Message::Response(response).to_text())
+        Some(Message::Response(Response { id: Some(id), outcome }).to_text())
+    }
+
+    /// Hands a question to the call it belongs to; `Err` is what the server hears instead.
+    fn hand_on(&self, request: Request, asked: Asked) -> Result<(), Outcome> {
+        let method = request.method.clone();
+        let why = match self.pending.call_of(asked) {
+            Err(why) => why,
+            Ok((call, shared)) => match self.questions.begin(request, &shared) {
+                Some(question) => {
+                    // A call that takes no more drops the question, which answers it.
+                    let _ = call.try_send(question);
+                    return Ok(());
+                }
+                None => Unplaced::TooMany,
+            },
+        };
+        tracing::warn!(server = self.server, method, why = why.as_str(), "a question was refused");
+        self.events.refused(&method, why);
+        let decline = edit::raw(r#"{"action":"decline"}"#.to_owned()).ok();
+        Err(match (why, decline) {
+            (Unplaced::SeveralCalls, Some(decline)) if method == question::METHODS[0] => {
+                Outcome::Result(decline)
+            }
+            _ => Outcome::Error(ErrorObject::new(
+                codes::METHOD_NOT_FOUND,
+                format!("refused: {}", why.as_str()),
+            )),
+        })
     }
 
     /// `raw` is what a caller may salvage parts of: the bytes as they came.

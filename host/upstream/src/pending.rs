@@ -6,7 +6,7 @@
 //! sweep and wait forever.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -16,6 +16,9 @@ use tokio::time::Instant;
 use toolgate_wire::Outcome;
 
 use crate::error::RequestError;
+use crate::hub::Asked;
+use crate::logs::Logs;
+use crate::question::{Question, Unplaced};
 
 /// One `notifications/progress` of one request.
 #[derive(Debug)]
@@ -52,6 +55,10 @@ struct Slots {
 struct Slot {
     reply: oneshot::Sender<Reply>,
     progress: Option<mpsc::Sender<Progress>>,
+    /// Where questions of the server about this request go; none for what is no call.
+    questions: Option<mpsc::Sender<Question>>,
+    /// Where what the server logs about it goes.
+    logs: Option<Logs>,
     shared: Arc<Shared>,
 }
 
@@ -62,7 +69,13 @@ pub(crate) struct Shared {
     started: Instant,
     /// Milliseconds after `started` of the last sign of life.
     last_sign: AtomicU64,
+    /// Questions of the server about this request that wait for an answer.
+    asking: AtomicUsize,
 }
+
+/// While it lives, the server waits for an answer and not the other way round.
+#[derive(Debug)]
+pub(crate) struct Held(Arc<Shared>);
 
 const QUEUED: u8 = 0;
 const SENT: u8 = 1;
@@ -83,11 +96,16 @@ impl Pending {
     }
 
     /// A place for a new request under a fresh id, or the news that the connection is over.
-    pub(crate) fn open(&self, progress: Option<mpsc::Sender<Progress>>) -> Result<Ticket<'_>, RequestError> {
+    pub(crate) fn open(
+        &self,
+        progress: Option<mpsc::Sender<Progress>>,
+        questions: Option<mpsc::Sender<Question>>,
+        logs: Option<Logs>,
+    ) -> Result<Ticket<'_>, RequestError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, receiver) = oneshot::channel();
         let shared = Arc::new(Shared::new());
-        let slot = Slot { reply: sender, progress, shared: Arc::clone(&shared) };
+        let slot = Slot { reply: sender, progress, questions, logs, shared: Arc::clone(&shared) };
         let mut slots = self.lock();
         if let Some(reason) = &slots.closed {
             return Err(RequestError::NotSent { server: self.server.clone(), detail: reason.clone() });
@@ -114,6 +132,40 @@ impl Pending {
             let _ = progress.try_send(Progress { params });
         }
         true
+    }
+
+    /// The call that a question which came at `asked` belongs to, if that is certain.
+    pub(crate) fn call_of(&self, asked: Asked) -> Result<(mpsc::Sender<Question>, Arc<Shared>), Unplaced> {
+        let slots = self.lock();
+        let call = |slot: &Slot| {
+            let questions = slot.questions.clone().filter(|_| slot.shared.is_sent())?;
+            Some((questions, Arc::clone(&slot.shared)))
+        };
+        if let Asked::Body(id) | Asked::Event(id) = asked {
+            return slots.open.get(&id).and_then(call).ok_or(Unplaced::NoCall);
+        }
+        let mut calls = slots.open.values().filter_map(call);
+        match (calls.next(), calls.next()) {
+            (Some(only), None) => Ok(only),
+            (None, _) => Err(Unplaced::NoCall),
+            (Some(_), Some(_)) => Err(Unplaced::SeveralCalls),
+        }
+    }
+
+    /// Passes a log message that came at `asked` to the call it belongs to, if that is certain and wanted.
+    pub(crate) fn log(&self, asked: Asked, params: Box<RawValue>) {
+        let slots = self.lock();
+        let slot = match asked {
+            Asked::Body(id) | Asked::Event(id) => slots.open.get(&id),
+            Asked::Nobody => {
+                let is_call = |slot: &&Slot| slot.questions.is_some() && slot.shared.is_sent();
+                let mut calls = slots.open.values().filter(is_call);
+                calls.next().filter(|_| calls.next().is_none())
+            }
+        };
+        if let Some(logs) = slot.and_then(|slot| slot.logs.as_ref()) {
+            logs.take(params);
+        }
     }
 
     /// Whether the request still waits.
@@ -165,7 +217,12 @@ impl Pending {
 
 impl Shared {
     fn new() -> Self {
-        Self { stage: AtomicU8::new(QUEUED), started: Instant::now(), last_sign: AtomicU64::new(0) }
+        Self {
+            stage: AtomicU8::new(QUEUED),
+            started: Instant::now(),
+            last_sign: AtomicU64::new(0),
+            asking: AtomicUsize::new(0),
+        }
     }
 
     /// To be called right before the first byte leaves. False: withdrawn, do not send.
@@ -177,6 +234,16 @@ impl Shared {
     /// Takes back that anything was sent: the server certainly turned the request away.
     pub(crate) fn turned_away(&self) {
         self.stage.store(QUEUED, Ordering::Release);
+    }
+
+    fn is_sent(&self) -> bool {
+        self.stage.load(Ordering::Acquire) == SENT
+    }
+
+    /// Stops the clock of the server's silence until what is returned is dropped.
+    pub(crate) fn hold(shared: &Arc<Self>) -> Held {
+        shared.asking.fetch_add(1, Ordering::AcqRel);
+        Held(Arc::clone(shared))
     }
 
     /// Keeps an unsent request from being sent. True: too late, it had been sent.
@@ -196,6 +263,9 @@ impl Shared {
     /// says which (HT-23: signs extend the first, never the second).
     pub(crate) async fn expired(&self, idle: Duration, total: Duration) -> (&'static str, Duration) {
         loop {
+            if self.asking.load(Ordering::Acquire) > 0 {
+                self.touch();
+            }
             let sign = Duration::from_millis(self.last_sign.load(Ordering::Relaxed));
             let idle_end = sign.saturating_add(idle);
             let end = idle_end.min(total);
@@ -205,6 +275,13 @@ impl Shared {
             }
             tokio::time::sleep(end.saturating_sub(elapsed)).await;
         }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.touch();
+        self.0.asking.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

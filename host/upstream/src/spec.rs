@@ -27,6 +27,9 @@ pub struct ServerSpec {
     pub child_program: PathBuf,
     /// What the server is told about its client.
     pub client_info: ClientInfo,
+    /// What the server is told that its client can do for it, a JSON object: in the handshake, and in
+    /// each modern request that says nothing else.
+    pub client_capabilities: String,
 }
 
 /// The way to a server.

@@ -96,6 +96,13 @@ impl StdioLink {
         if let Some(stderr) = child.stderr.take() {
             readers.push(tokio::spawn(drain(stderr, Arc::clone(&tail))));
         }
+        let answers = queue.downgrade();
+        hub.questions.set_outlet(Box::new(move |text| {
+            // A person's answer waits for its turn; there are only so many open questions.
+            if let (Some(queue), Ok(runtime)) = (answers.upgrade(), tokio::runtime::Handle::try_current()) {
+                runtime.spawn(async move { drop(queue.send(Frame { text, request: None }).await) });
+            }
+        }));
         let keeper = Keeper {
             child,
             hub: Arc::clone(hub),

@@ -21,6 +21,7 @@ mod json;
 mod limits;
 pub mod line;
 mod lists;
+mod log_level;
 mod message;
 pub mod sse;
 #[cfg(test)]
@@ -29,5 +30,6 @@ mod testing;
 pub use id::Id;
 pub use limits::Limits;
 pub use lists::ListKind;
+pub use log_level::LogLevel;
 pub use message::{ErrorObject, Message, Notification, Outcome, ParseError, Request, Response};
 pub use serde_json::value::RawValue;

@@ -192,7 +192,7 @@ fn what_continues_a_task_or_an_input_round_is_refused_and_not_sent() {
     sandbox.configure_fixture(&["--ledger", &ledger], ALLOW);
     let mut client = sandbox.serve_stdio(&[]);
     client.initialize();
-    for member in ["task", "inputResponses", "requestState"] {
+    for member in ["task", "requestState"] {
         let reply = client.request(
             "tools/call",
             &json!({ "name": "fix__received", "arguments": {}, member: { "ttl": 1 } }),
@@ -200,6 +200,11 @@ fn what_continues_a_task_or_an_input_round_is_refused_and_not_sent() {
         assert_eq!(reply["error"]["code"], -32602, "{reply}");
     }
     assert!(!sandbox.read("ledger").contains("tools/call"));
+    // Answers to nothing that was asked are ignored, and no server sees them.
+    let params = json!({ "name": "fix__received", "arguments": {}, "inputResponses": { "x": 1 } });
+    let reply = client.request("tools/call", &params);
+    assert!(reply["result"]["content"][0]["text"].is_string(), "{reply}");
+    assert!(!sandbox.read("ledger").contains("inputResponses"));
 }
 
 #[test]

@@ -76,20 +76,16 @@ pub(crate) const SERVER: Keys = Keys {
         "adapter",
         "description",
         "rate_limit",
-        "bind",
-        "format",
-    ],
-    aliases: &[("type", "transport"), ("protocol_version", "protocol"), ("rateLimit", "rate_limit")],
-    later: &[
-        "auth",
         "elicitation",
         "elicitation_timeout",
         "sampling",
         "roots",
         "logging",
-        "shell",
-        "sandbox",
+        "bind",
+        "format",
     ],
+    aliases: &[("type", "transport"), ("protocol_version", "protocol"), ("rateLimit", "rate_limit")],
+    later: &["auth", "shell", "sandbox"],
 };
 
 pub(crate) const TIMEOUTS: Keys = keys(&["init", "call", "probe", "max_total"]);

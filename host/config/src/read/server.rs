@@ -10,7 +10,9 @@ use crate::error::{Level, quoted};
 use crate::grants::Grants;
 use crate::node::Text;
 use crate::places::Places;
-use crate::server::{AdapterUse, Instance, Origin, Protocol, Restarts, Server, Shown, ToolFilter, Trust};
+use crate::server::{
+    AdapterUse, Instance, Origin, Protocol, Questions, Restarts, Server, Shown, ToolFilter, Trust,
+};
 
 use super::fields::Fields;
 use super::grants::{read_grants, without_values};
@@ -69,6 +71,7 @@ pub(crate) fn read_server(
     if let Some(item) = fields.take("tools") {
         server.tools = read_tools(reader, item);
     }
+    server.questions = read_questions(reader, &mut fields);
     if let Some(item) = fields.take("trust") {
         server.trust = read_trust(reader, item);
     }
@@ -142,6 +145,30 @@ fn read_rate_limit(reader: &mut Reader<'_>, item: Item) -> Option<NonZeroU32> {
     };
     let number = reader.number(&item, 1, 1_000_000)?;
     u32::try_from(number).ok().and_then(NonZeroU32::new)
+}
+
+/// What becomes of the server's own questions; `refuse` and `prompt` are what is not written.
+fn read_questions(reader: &mut Reader<'_>, fields: &mut Fields) -> Questions {
+    const LEAST: Duration = Duration::from_millis(1);
+    let mut questions = Questions::default();
+    if let Some(item) = fields.take("elicitation") {
+        let choices = [("prompt", false), ("auto_decline", true)];
+        questions.auto_decline = reader.choice(&item, &choices).unwrap_or_default();
+    }
+    if let Some(item) = fields.take("elicitation_timeout") {
+        questions.timeout = reader.duration(&item, LEAST).unwrap_or(questions.timeout);
+    }
+    let slots = [
+        ("sampling", &mut questions.sampling),
+        ("roots", &mut questions.roots),
+        ("logging", &mut questions.logging),
+    ];
+    for (key, slot) in slots {
+        if let Some(item) = fields.take(key) {
+            *slot = reader.choice(&item, &[("refuse", false), ("forward", true)]).unwrap_or_default();
+        }
+    }
+    questions
 }
 
 fn read_timeouts(reader: &mut Reader<'_>, item: Item) -> Timeouts {

@@ -12,7 +12,7 @@ use toolgate_wire::envelope::Era;
 use super::Shared;
 use super::answer::{self, Checked};
 use super::guard::{Single, single};
-use crate::backend::Caller;
+use crate::backend::{Abilities, Caller};
 use crate::caller::Claims;
 use crate::options::Credential;
 
@@ -36,7 +36,7 @@ pub(super) struct Admitted {
 
 impl Admitted {
     /// The caller of a request in a session of this name.
-    pub(super) fn caller(&self, session: String, era: Era, claims: Claims) -> Caller {
+    pub(super) fn caller(&self, session: String, era: Era, claims: Claims, abilities: Abilities) -> Caller {
         Caller {
             persona: self.credential.persona.clone(),
             lane: self.credential.lane,
@@ -47,6 +47,7 @@ impl Admitted {
             era,
             server_only: self.server_only.clone(),
             plain_names: self.plain_names,
+            abilities,
         }
     }
 

@@ -149,7 +149,7 @@ fn client_of(session: &Session, events: &mpsc::Sender<Event>) -> Client {
         Box::pin(async move { events.send(Event::Step(text)).await.is_ok() })
     });
     let asker = SessionAsker::new(Arc::clone(&session.asking), outlet);
-    Client::session(Arc::clone(&session.capabilities), asker)
+    Client::session(session.abilities, asker)
 }
 
 fn as_stream(shared: &Shared, first: Option<Item>, told: mpsc::Receiver<Event>, guard: DropGuard) -> Reply {

@@ -50,7 +50,8 @@ pub(super) async fn request(
     };
     match begin(&session, &request.id) {
         Ok(ticket) => {
-            let asked = Asked { caller, client: Client::silent(), request, param_headers: None };
+            let wanted = Some(Arc::clone(&session.wanted));
+            let asked = Asked { caller, client: Client::silent(), request, param_headers: None, wanted };
             exchange::run(shared, asked, accepts, Hold::Session(ticket), Some(&session)).await
         }
         Err(error) => answer::error(StatusCode::BAD_REQUEST, Some(&request.id), error),
@@ -91,7 +92,9 @@ pub(super) async fn batch(
         match item {
             Ok(Message::Request(request)) => match start(&session, admitted, &request) {
                 Ok((caller, ticket)) => {
-                    let asked = Asked { caller, client: Client::silent(), request, param_headers: None };
+                    let wanted = Some(Arc::clone(&session.wanted));
+                    let asked =
+                        Asked { caller, client: Client::silent(), request, param_headers: None, wanted };
                     running.push(exchange::run_quietly(shared, asked, ticket));
                 }
                 Err(error) => replies.push(reply::response(Some(&request.id), Outcome::Error(error))),
@@ -144,7 +147,7 @@ async fn initialize(shared: &Arc<Shared>, admitted: &Admitted, accepts: Accepts,
     if let Err(error) = claims(admitted, params) {
         return answer::error(StatusCode::FORBIDDEN, Some(&request.id), error);
     }
-    let session = match shared.sessions.create(admitted, version, legacy::capabilities(params)) {
+    let session = match shared.sessions.create(admitted, version, legacy::abilities(params)) {
         Ok(session) => session,
         Err(full) => return answer::too_many(&full.to_string()),
     };
@@ -239,7 +242,7 @@ fn claims(admitted: &Admitted, params: Option<&RawValue>) -> Result<Claims, Erro
 
 fn caller(session: &Session, admitted: &Admitted, params: Option<&RawValue>) -> Result<Caller, ErrorObject> {
     let claims = claims(admitted, params)?;
-    Ok(admitted.caller(session.name.clone(), Era::Legacy, claims))
+    Ok(admitted.caller(session.name.clone(), Era::Legacy, claims, session.abilities))
 }
 
 fn note(session: &Session, message: &Message) {

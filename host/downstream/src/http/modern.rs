@@ -17,7 +17,6 @@ use super::body::Accepts;
 use super::exchange::{self, Hold};
 use super::share::Share;
 use super::stream::{self, Item};
-use crate::backend::Client;
 use crate::call::Asked;
 use crate::caller::Claims;
 use crate::changes::ListChanges;
@@ -59,8 +58,9 @@ pub(super) async fn request(
     // Grants never cross credentials: the thread only tells the conversations of one credential apart.
     let thread = claims.thread_id.as_deref().unwrap_or_default();
     let session = format!("http:{}:{thread}", admitted.credential.id);
-    let caller = admitted.caller(session, Era::Modern, claims);
-    let asked = Asked { caller, client: Client::silent(), request, param_headers: Some(param_headers) };
+    let client = modern::client(request.params.as_deref());
+    let caller = admitted.caller(session, Era::Modern, claims, client.abilities());
+    let asked = Asked { caller, client, request, param_headers: Some(param_headers), wanted: None };
     exchange::run(shared, asked, accepts, Hold::Alone(share), None).await
 }
 

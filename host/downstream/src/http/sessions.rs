@@ -16,7 +16,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::admit::Admitted;
 use crate::asking::Asking;
-use crate::backend::Backend;
+use crate::backend::{Abilities, Backend};
+use crate::logging::Wanted;
 use crate::options::HttpOptions;
 use crate::running::Running;
 
@@ -41,8 +42,10 @@ pub(super) struct Session {
     pub(super) name: String,
     /// The revision both sides speak.
     pub(super) version: &'static str,
-    /// What the client declared in its handshake.
-    pub(super) capabilities: Arc<str>,
+    /// What the client declared in its handshake that it can be asked.
+    pub(super) abilities: Abilities,
+    /// What it wants to see of logs.
+    pub(super) wanted: Arc<Wanted>,
     /// What the client was asked and has not answered.
     pub(super) asking: Arc<Asking>,
     /// What runs now.
@@ -91,7 +94,7 @@ impl Sessions {
         &self,
         admitted: &Admitted,
         version: &'static str,
-        capabilities: Arc<str>,
+        abilities: Abilities,
     ) -> Result<Arc<Session>, Full> {
         let mut table = self.lock();
         if self.full(&table, admitted).is_some() {
@@ -104,7 +107,8 @@ impl Sessions {
             id: toolgate_base::random_hex(32),
             name: format!("http:{}", toolgate_base::random_hex(8)),
             version,
-            capabilities,
+            abilities,
+            wanted: Arc::default(),
             asking: Arc::default(),
             running: Running::new(self.max_running),
             end: CancellationToken::new(),

@@ -16,11 +16,12 @@ use toolgate_wire::{
 
 use super::writer::Writer;
 use crate::asking::{Asking, Outlet, SessionAsker};
-use crate::backend::{Backend, Caller, Client};
+use crate::backend::{Abilities, Backend, Caller, Client};
 use crate::call;
 use crate::caller::Claims;
 use crate::changes::ListChanges;
 use crate::inbound::{self, Inbound, Refusal};
+use crate::logging::Wanted;
 use crate::options::StdioOptions;
 use crate::running::{Running, Ticket};
 use crate::{legacy, modern, reply};
@@ -43,6 +44,8 @@ pub(super) struct Session {
     /// The client of the initialize era, as far as it can be asked something.
     client: Mutex<Client>,
     asking: Arc<Asking>,
+    /// What a client of the initialize era wants to see of logs.
+    wanted: Arc<Wanted>,
     /// Whether the client is being told of changes the legacy way.
     announcing: AtomicBool,
     running: Arc<Running>,
@@ -65,6 +68,7 @@ impl Session {
             version: Mutex::new(None),
             client: Mutex::new(Client::silent()),
             asking: Arc::default(),
+            wanted: Arc::default(),
             announcing: AtomicBool::new(false),
             tasks: TaskTracker::new(),
             calls: CancellationToken::new(),
@@ -195,7 +199,8 @@ impl Session {
             Ok(caller) => {
                 let progress = |step: String| self.writer.send_if_room(step);
                 let client = self.client();
-                let asked = call::Asked { caller, client, request, param_headers: None };
+                let wanted = Some(Arc::clone(&self.wanted));
+                let asked = call::Asked { caller, client, request, param_headers: None, wanted };
                 call::respond(&self.backend, asked, ticket.cancelled(), &progress).await
             }
         };
@@ -212,10 +217,14 @@ impl Session {
         }
         let claims = Claims::of_params(request.params.as_deref())?;
         claims.agree(&self.options.persona, self.options.lane)?;
-        Ok(self.as_caller(era, claims))
+        let client = match era {
+            Era::Modern => modern::client(request.params.as_deref()),
+            Era::Legacy => self.client(),
+        };
+        Ok(self.as_caller(era, claims, client.abilities()))
     }
 
-    fn as_caller(&self, era: Era, claims: Claims) -> Caller {
+    fn as_caller(&self, era: Era, claims: Claims, abilities: Abilities) -> Caller {
         Caller {
             persona: self.options.persona.clone(),
             lane: self.options.lane,
@@ -226,6 +235,7 @@ impl Session {
             era,
             server_only: self.options.server_only.clone(),
             plain_names: self.options.plain_names,
+            abilities,
         }
     }
 
@@ -259,9 +269,11 @@ impl Session {
         if self.set_version(version).is_some() {
             self.running.cancel_all();
             self.asking.end();
+            self.wanted.clear();
         }
-        self.set_client(legacy::capabilities(params));
-        Ok((version, self.as_caller(Era::Legacy, claims)))
+        let abilities = legacy::abilities(params);
+        self.set_client(abilities);
+        Ok((version, self.as_caller(Era::Legacy, claims, abilities)))
     }
 
     /// The client as its handshake said; one of the stateless era says it with each request.
@@ -269,7 +281,7 @@ impl Session {
         self.client.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn set_client(&self, capabilities: Arc<str>) {
+    fn set_client(&self, abilities: Abilities) {
         let writer = self.writer.clone();
         let outlet: Outlet = Arc::new(move |text| {
             let writer = writer.clone();
@@ -279,7 +291,7 @@ impl Session {
             })
         });
         let asker = SessionAsker::new(Arc::clone(&self.asking), outlet);
-        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = Client::session(capabilities, asker);
+        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = Client::session(abilities, asker);
     }
 
     /// The way to the client hangs on its writer, which must end with the session.

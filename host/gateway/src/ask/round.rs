@@ -1,8 +1,9 @@
 //! The answer that a client of the stateless era sends along when it repeats its call.
 //!
-//! Contract: `inputResponses` and `requestState` belong together and to Toolgate, or the call is
-//! refused: no policy has seen them, and a server must not get what was not judged. They are taken out
-//! of the parameters before anything else looks at those.
+//! Contract: a `requestState` is Toolgate's, or the call is refused; `inputResponses` without one answer
+//! nothing and are ignored, as the specification wants of what is not expected. Either is taken out of
+//! the parameters before anything else looks at those: no policy has seen it, and a server must not get
+//! what was not judged.
 
 use serde_json::value::RawValue;
 use toolgate_wire::{ErrorObject, edit};
@@ -16,8 +17,17 @@ pub(super) const KEY: &str = "toolgate_approval";
 /// What came along with a repeated call.
 #[derive(Debug, Clone)]
 pub(crate) struct Round {
-    pub(super) state: String,
+    pub(crate) state: String,
+    /// What came along as `inputResponses`, JSON text.
+    pub(crate) responses: Option<String>,
     pub(super) said: client::Said,
+}
+
+impl Round {
+    /// Whether it is for a call that is parked, and not for an ask.
+    pub(crate) fn is_parked(&self) -> bool {
+        seal::is_parked(&self.state)
+    }
 }
 
 /// Takes the round out of the parameters, where there is one.
@@ -27,15 +37,6 @@ pub(crate) fn take(params: Box<RawValue>) -> Result<(Box<RawValue>, Option<Round
     if state.is_none() && responses.is_none() {
         return Ok((params, None));
     }
-    let ours = state.and_then(edit::string).filter(|state| seal::is_ours(state));
-    let Some(state) = ours else {
-        return Err(reply::invalid_params(
-            "params.requestState and params.inputResponses answer a question of Toolgate's, and this is none of its; \
-             call without them",
-        ));
-    };
-    let answer = responses.and_then(|responses| edit::get(responses, &format!("/{KEY}")));
-    let round = Round { state, said: answer.map_or(client::Said::Nothing, client::said) };
     let present: Vec<&str> = ["/requestState", "/inputResponses"]
         .into_iter()
         .filter(|pointer| edit::get(text, pointer).is_some())
@@ -43,5 +44,17 @@ pub(crate) fn take(params: Box<RawValue>) -> Result<(Box<RawValue>, Option<Round
     let rest = edit::drop_all(text, &present)
         .and_then(edit::raw)
         .map_err(|error| reply::invalid_params(error.to_string()))?;
+    let Some(state) = state else { return Ok((rest, None)) };
+    let Some(state) = edit::string(state).filter(|state| seal::is_ours(state)) else {
+        return Err(reply::invalid_params(
+            "params.requestState answers a question of Toolgate's, and this is none of its; call without it",
+        ));
+    };
+    let answer = responses.and_then(|responses| edit::get(responses, &format!("/{KEY}")));
+    let round = Round {
+        responses: responses.map(str::to_owned),
+        state,
+        said: answer.map_or(client::Said::Nothing, client::said),
+    };
     Ok((rest, Some(round)))
 }

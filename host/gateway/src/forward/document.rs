@@ -12,7 +12,7 @@ use super::{Path, Stop};
 use crate::reply::{self, ErrorCode};
 use crate::{deeds, redact};
 
-impl Path<'_> {
+impl Path {
     /// What policies judge: the arguments of a call or prompt, the URI of a read or subscription, of a
     /// completion all but the reference.
     pub(super) async fn document(&self, params: &RawValue) -> Result<Document, Stop> {

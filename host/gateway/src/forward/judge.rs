@@ -14,7 +14,7 @@ use crate::decide::{Ruling, Verdict};
 use crate::reply::{self, ErrorCode, ErrorDetails};
 use crate::{deeds, views};
 
-impl Path<'_> {
+impl Path {
     /// Steps 5 and 6: the verdict, and the ask where a person has to answer. An answer that came while
     /// the call waited is followed by another verdict, which may have become another.
     pub(super) async fn judge(&self, document: &Document) -> Result<By, Stop> {
@@ -37,13 +37,13 @@ impl Path<'_> {
     }
 
     fn verdict(&self, facts: &Arc<Facts>) -> Verdict {
-        let binding = self.gateway.binding(self.caller, &self.handle.server.name);
+        let binding = self.gateway.binding(&self.caller, &self.handle.server.name);
         let in_force = self.gateway.plugins();
         views::judge(&in_force.views, &in_force.plugins, &binding, deeds::hook(self.deed), facts)
     }
 
     fn question<'b>(&'b self, facts: &'b Arc<Facts>, verdict: &'b Verdict) -> Question<'b> {
-        Question { caller: self.caller, handle: &self.handle, facts, verdict, call: &self.call }
+        Question { caller: &self.caller, handle: &self.handle, facts, verdict, call: &self.call }
     }
 
     /// After a wait: whether what let the call pass still does. A grant for once is spent already.

@@ -16,7 +16,7 @@ use crate::decide::{self, Ruling};
 use crate::reply::{self, ErrorCode, ErrorDetails};
 use crate::{catalog, redact, rewrite};
 
-impl Path<'_> {
+impl Path {
     /// Step 10: adapter, result policies, audit. A server's own error passes as it is.
     pub(super) async fn received(&self, outcome: Outcome) -> Outcome {
         let Outcome::Result(result) = outcome else {
@@ -69,7 +69,7 @@ impl Path<'_> {
             }
         }
         self.record(Moment::Policy(Hook::Result), &document);
-        let binding = self.gateway.binding(self.caller, &self.handle.server.name);
+        let binding = self.gateway.binding(&self.caller, &self.handle.server.name);
         let facts = self.facts(Some(document.clone()));
         let verdict = decide::decide(plugins, &binding, Hook::Result, &facts);
         if verdict.ruling != Ruling::Allow {
@@ -106,7 +106,7 @@ impl Path<'_> {
             if let Some((_, used)) = asked.filter(|(original, _)| *original == uri) {
                 return Some(used.to_owned());
             }
-            let surfaces = surfaces.get_or_init(|| self.gateway.known_surfaces(self.caller));
+            let surfaces = surfaces.get_or_init(|| self.gateway.known_surfaces(&self.caller));
             catalog::shown_uri(surfaces, &self.handle.server.name, uri)
         };
         let rewritten = rewrite::result_uris(result.get(), &known);
@@ -121,7 +121,7 @@ fn fault_of(result: &RawValue) -> Option<&'static str> {
     }
     match envelope::result_kind(result.get()) {
         ResultKind::Complete => None,
-        ResultKind::InputRequired => Some("asks a question, which this version of Toolgate does not forward"),
+        ResultKind::InputRequired => Some("asks a question where the protocol has none"),
         ResultKind::Other(_) => Some("answered with a kind of result that Toolgate does not know"),
     }
 }

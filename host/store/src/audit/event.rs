@@ -60,6 +60,20 @@ pub enum Event {
     McpResourceUnsubscribed,
     /// A server said that a subscribed resource changed (RES-013).
     McpResourceUpdated,
+    /// A server's question is about to be shown to a person; committed before it is (ELI-015).
+    McpElicitationRequested,
+    /// The person accepted, declined or dismissed it; what was typed is nowhere in the log (ELI-016).
+    McpElicitationAnswered,
+    /// Nobody answered it in time; the server heard `cancel` (ELI-011).
+    McpElicitationTimedOut,
+    /// It was declined without a person, for the reason that is said (ELI-013, ELI-014).
+    McpElicitationAutoDeclined,
+    /// A server's question to the client's model, or for its directories, is about to be forwarded.
+    McpQuestionForwarded,
+    /// The client answered such a question.
+    McpQuestionAnswered,
+    /// A question of a server's was refused, for the reason that is said (SMP-001).
+    McpQuestionRefused,
     /// A server's prompts were listed.
     McpPromptsListed,
     /// A server's resources were listed.
@@ -175,6 +189,13 @@ impl Event {
         Self::McpResourceSubscribeCancelled,
         Self::McpResourceUnsubscribed,
         Self::McpResourceUpdated,
+        Self::McpElicitationRequested,
+        Self::McpElicitationAnswered,
+        Self::McpElicitationTimedOut,
+        Self::McpElicitationAutoDeclined,
+        Self::McpQuestionForwarded,
+        Self::McpQuestionAnswered,
+        Self::McpQuestionRefused,
         Self::McpPromptsListed,
         Self::McpResourcesListed,
         Self::McpResourceTemplatesListed,
@@ -248,6 +269,13 @@ impl Event {
             Self::McpResourceSubscribeCancelled => "mcp_resource_subscribe_cancelled",
             Self::McpResourceUnsubscribed => "mcp_resource_unsubscribed",
             Self::McpResourceUpdated => "mcp_resource_updated",
+            Self::McpElicitationRequested => "mcp_elicitation_requested",
+            Self::McpElicitationAnswered => "mcp_elicitation_answered",
+            Self::McpElicitationTimedOut => "mcp_elicitation_timed_out",
+            Self::McpElicitationAutoDeclined => "mcp_elicitation_auto_declined",
+            Self::McpQuestionForwarded => "mcp_question_forwarded",
+            Self::McpQuestionAnswered => "mcp_question_answered",
+            Self::McpQuestionRefused => "mcp_question_refused",
             Self::McpPromptsListed => "mcp_prompts_listed",
             Self::McpResourcesListed => "mcp_resources_listed",
             Self::McpResourceTemplatesListed => "mcp_resource_templates_listed",
@@ -320,6 +348,11 @@ impl Event {
             | Self::McpResourceSubscribeCancelled => "resource.subscribe",
             Self::McpResourceUnsubscribed => "resource.unsubscribe",
             Self::McpResourceUpdated => "resource.update",
+            Self::McpElicitationRequested
+            | Self::McpElicitationAnswered
+            | Self::McpElicitationTimedOut
+            | Self::McpElicitationAutoDeclined => "server.elicit",
+            Self::McpQuestionForwarded | Self::McpQuestionAnswered | Self::McpQuestionRefused => "server.ask",
             Self::McpPromptsListed | Self::McpPromptListChanged => "prompt.list",
             Self::McpResourcesListed | Self::McpResourceTemplatesListed | Self::McpResourceListChanged => {
                 "resource.list"

@@ -129,6 +129,13 @@ impl AuditRow {
             .with("reason", reason)
     }
 
+    /// A row about a server's question in the middle of a call: of a form only the names of its fields,
+    /// never a text of the server's and never an answer (ELI-015, ELI-016).
+    pub fn question(event: Event, call: &CallFacts, method: &str, field_keys: &[String]) -> Self {
+        let row = Self::about_call(event, call).with_action(event.action()).with("method", method);
+        if field_keys.is_empty() { row } else { row.with("field_keys", field_keys.to_vec()) }
+    }
+
     /// `approval.request`: the call waits for a person.
     pub fn asked(call: &CallFacts, ask: &str, reason: &str, expires_at: u64) -> Self {
         Self::about_call(Event::ApprovalRequest, call)

@@ -10,7 +10,7 @@ use crate::ask::{Ask, Failure, ask};
 use crate::error::{ConnectError, RequestError, quote};
 use crate::hub::Hub;
 use crate::link::Link;
-use crate::spec::{ClientInfo, ServerSpec};
+use crate::spec::ServerSpec;
 
 /// The answer to `server/discover`.
 #[derive(Debug)]
@@ -25,24 +25,28 @@ pub(super) enum Verdict {
 }
 
 /// The envelope of this connection's modern requests.
-pub(crate) fn modern_meta(client: &ClientInfo) -> Option<ModernMeta> {
+pub(crate) fn modern_meta(spec: &ServerSpec) -> Option<ModernMeta> {
     Some(ModernMeta {
         protocol_version: MODERN.to_owned(),
-        client_capabilities: edit::raw("{}".to_owned()).ok()?,
-        client_info: edit::raw(client.to_json()).ok(),
+        client_capabilities: edit::raw(spec.client_capabilities.clone()).ok()?,
+        client_info: edit::raw(spec.client_info.to_json()).ok(),
         log_level: None,
     })
 }
 
 /// The parameters of `initialize`.
-pub(super) fn initialize_params(client: &ClientInfo) -> String {
+pub(super) fn initialize_params(spec: &ServerSpec) -> String {
     let [newest, ..] = LEGACY;
-    format!(r#"{{"protocolVersion":"{newest}","capabilities":{{}},"clientInfo":{}}}"#, client.to_json())
+    format!(
+        r#"{{"protocolVersion":"{newest}","capabilities":{},"clientInfo":{}}}"#,
+        spec.client_capabilities,
+        spec.client_info.to_json()
+    )
 }
 
 /// Asks `server/discover`. Silence is left to the caller's timeout.
 pub(super) async fn discover(spec: &ServerSpec, hub: &Hub, link: &Link) -> Verdict {
-    let meta = modern_meta(&spec.client_info);
+    let meta = modern_meta(spec);
     let outcome = ask(hub, link, greeting(spec, "server/discover", None, meta.as_ref())).await;
     match outcome {
         Ok(Outcome::Result(result)) => discovered(&spec.name, result.get()),
@@ -119,7 +123,7 @@ fn discover_failure(server: &str, failure: Failure) -> Verdict {
 
 /// Sends `initialize` and, after a yes, `notifications/initialized`.
 pub(super) async fn initialize(spec: &ServerSpec, hub: &Hub, link: &Link) -> Result<Hello, ConnectError> {
-    let params = initialize_params(&spec.client_info);
+    let params = initialize_params(spec);
     let raw = edit::raw(params.clone()).map_err(|error| {
         ConnectError::Request(RequestError::NotSent { server: spec.name.clone(), detail: error.to_string() })
     })?;
@@ -164,6 +168,8 @@ fn greeting<'a>(
         idle: spec.timeouts.init,
         total: spec.timeouts.init,
         progress: None,
+        questions: None,
+        logs: None,
         cancel: CancellationToken::new(),
         tell: false,
     }

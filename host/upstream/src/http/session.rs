@@ -111,7 +111,7 @@ impl Core {
     async fn initialize_again(self: &Arc<Self>, params: &str) -> Result<String, RequestError> {
         let params: Box<RawValue> =
             edit::raw(params.to_owned()).map_err(|error| self.not_renewed(&error.to_string()))?;
-        let mut ticket = self.hub.pending.open(None)?;
+        let mut ticket = self.hub.pending.open(None, None, None)?;
         let out = Outgoing::new(ticket.id, "initialize", params, None);
         let session = self.session.snapshot();
         match self

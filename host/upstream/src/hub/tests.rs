@@ -8,8 +8,8 @@ fn hub() -> Hub {
 #[test]
 fn a_broken_reply_fails_only_its_request() {
     let hub = hub();
-    let mut first = hub.pending.open(None).unwrap();
-    let mut second = hub.pending.open(None).unwrap();
+    let mut first = hub.pending.open(None, None, None).unwrap();
+    let mut second = hub.pending.open(None, None, None).unwrap();
     let broken =
         [br#"{"jsonrpc":"2.0","id":1,"result":{"text":""#.as_slice(), &[0xC3, 0x28], br#""}}"#].concat();
     assert!(hub.inbound(&broken, Asked::Nobody).is_empty());
@@ -25,7 +25,7 @@ fn a_broken_reply_fails_only_its_request() {
 #[test]
 fn only_the_very_id_is_an_answer() {
     let hub = hub();
-    let mut ticket = hub.pending.open(None).unwrap();
+    let mut ticket = hub.pending.open(None, None, None).unwrap();
     hub.inbound(br#"{"jsonrpc":"2.0","id":"1","result":{}}"#, Asked::Nobody);
     hub.inbound(br#"{"jsonrpc":"2.0","id":9007199254740993,"result":{}}"#, Asked::Nobody);
     assert!(ticket.reply.try_recv().is_err());
@@ -48,8 +48,8 @@ fn a_ping_is_answered_and_everything_else_is_refused_at_once() {
 #[test]
 fn a_batch_is_taken_apart() {
     let hub = hub();
-    let mut one = hub.pending.open(None).unwrap();
-    let mut two = hub.pending.open(None).unwrap();
+    let mut one = hub.pending.open(None, None, None).unwrap();
+    let mut two = hub.pending.open(None, None, None).unwrap();
     hub.inbound(
         br#"[{"jsonrpc":"2.0","id":2,"result":{}},{"jsonrpc":"2.0","id":1,"result":{}}]"#,
         Asked::Nobody,
@@ -60,8 +60,8 @@ fn a_batch_is_taken_apart() {
 #[test]
 fn a_nameless_error_answers_the_one_that_was_asked() {
     let hub = hub();
-    let mut one = hub.pending.open(None).unwrap();
-    let mut two = hub.pending.open(None).unwrap();
+    let mut one = hub.pending.open(None, None, None).unwrap();
+    let mut two = hub.pending.open(None, None, None).unwrap();
     let nameless = br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}"#;
     hub.inbound(nameless, Asked::Nobody);
     assert!(
@@ -76,7 +76,7 @@ fn a_nameless_error_answers_the_one_that_was_asked() {
 #[test]
 fn what_cannot_be_read_ends_a_request_only_where_it_is_the_whole_response() {
     let hub = hub();
-    let mut ticket = hub.pending.open(None).unwrap();
+    let mut ticket = hub.pending.open(None, None, None).unwrap();
     hub.inbound(b"[not json", Asked::Event(1));
     assert!(ticket.reply.try_recv().is_err());
     hub.inbound(b"[not json", Asked::Body(1));

@@ -8,8 +8,8 @@ fn outcome() -> Reply {
 #[test]
 fn ids_are_own_and_unique_and_a_reply_ends_one_request_once() {
     let pending = Pending::new("s");
-    let mut one = pending.open(None).unwrap();
-    let two = pending.open(None).unwrap();
+    let mut one = pending.open(None, None, None).unwrap();
+    let two = pending.open(None, None, None).unwrap();
     assert_ne!(one.id, two.id);
     assert!(pending.resolve(one.id, outcome()));
     assert!(!pending.resolve(one.id, outcome()), "a second reply has no taker");
@@ -23,8 +23,8 @@ fn ids_are_own_and_unique_and_a_reply_ends_one_request_once() {
 #[test]
 fn the_end_of_the_connection_ends_every_request() {
     let pending = Pending::new("s");
-    let mut sent = pending.open(None).unwrap();
-    let mut queued = pending.open(None).unwrap();
+    let mut sent = pending.open(None, None, None).unwrap();
+    let mut queued = pending.open(None, None, None).unwrap();
     assert!(sent.shared.begin());
     pending.close("its process ended");
     let Ok(Reply::Unusable { error, .. }) = sent.reply.try_recv() else { panic!() };
@@ -32,7 +32,7 @@ fn the_end_of_the_connection_ends_every_request() {
     let Ok(Reply::Unusable { error, .. }) = queued.reply.try_recv() else { panic!() };
     assert!(!error.may_have_run(), "{error}");
     assert!(!queued.shared.begin(), "what was given up is not sent afterwards");
-    assert!(pending.open(None).is_err(), "nothing waits behind the end");
+    assert!(pending.open(None, None, None).is_err(), "nothing waits behind the end");
 }
 
 /// HT-23: signs of life extend the call, never the total.

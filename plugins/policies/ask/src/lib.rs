@@ -2,12 +2,12 @@
 //!
 //! The host asks it only after persona and server are bound and every other policy has abstained.
 //! It never allows and never denies. Everything a server shows is listed, because a tool that can
-//! be asked for has to be seen (APR-002). Calls, reads, prompts and subscriptions can be asked for; a
-//! completion is asked for at every keystroke, which no person can answer, so that hook is absent,
+//! be asked for has to be seen (APR-002). Calls, reads, prompts and subscriptions can be asked for, and a
+//! question of a server's to a person goes to that person, who answers it; a completion is asked for at every keystroke, which no person can answer, so that hook is absent,
 //! which the host takes as an abstention.
 
 use toolgate_sdk::{
-    CallPolicy, Decision, ListPolicy, PromptPolicy, ReadPolicy, Request, SubscribePolicy, words,
+    CallPolicy, Decision, ElicitPolicy, ListPolicy, PromptPolicy, ReadPolicy, Request, SubscribePolicy, words,
 };
 
 /// The policy `toolgate/ask`.
@@ -39,6 +39,16 @@ impl PromptPolicy for Ask {
 impl SubscribePolicy for Ask {
     fn subscribe(request: &Request) -> Decision {
         of_deed(request, "subscribing to")
+    }
+}
+
+impl ElicitPolicy for Ask {
+    fn elicit(request: &Request) -> Decision {
+        Decision::Ask(format!(
+            "server `{}` asks ({}), and no policy decides about it: the person who is asked does",
+            request.server(),
+            request.name()
+        ))
     }
 }
 
@@ -82,7 +92,7 @@ fn reason(call: &Call) -> String {
     text
 }
 
-toolgate_sdk::policy!(Ask: call, list, read, prompt, subscribe);
+toolgate_sdk::policy!(Ask: call, list, read, prompt, subscribe, elicit);
 
 #[cfg(test)]
 mod tests;

@@ -3,14 +3,15 @@
 //! What differs from its pin, is not among the pins of a pinned server, or cannot be compared
 //! because the pin store is unreadable, is denied: an unreadable store is never a first use. What
 //! the operator named in `trust.auto_approve_tools` is allowed, and so is the connection to a
-//! server whose surface is as pinned, or not pinned. About everything else it abstains.
+//! server whose surface is as pinned, or not pinned. A question of a server's is allowed where the operator
+//! wrote `forward` for its kind. About everything else it abstains.
 //!
 //! It never makes a permanent grant, so `trust.host_escape`, which forbids those, has nothing to
 //! forbid here.
 
 use toolgate_sdk::{
-    CallPolicy, CompletePolicy, ConnectPolicy, Decision, ListPolicy, PinState, PromptPolicy, ReadPolicy,
-    Request, SubscribePolicy, SurfaceKind, words,
+    CallPolicy, CompletePolicy, ConnectPolicy, Decision, ElicitPolicy, ListPolicy, PinState, PromptPolicy,
+    ReadPolicy, Request, SubscribePolicy, SurfaceKind, words,
 };
 
 /// The policy `toolgate/trust`.
@@ -60,6 +61,19 @@ impl SubscribePolicy for Trust {
 impl CompletePolicy for Trust {
     fn complete(request: &Request) -> Decision {
         judge(request)
+    }
+}
+
+impl ElicitPolicy for Trust {
+    fn elicit(request: &Request) -> Decision {
+        match judge(request) {
+            Decision::Abstain if request.auto_approved() => Decision::Allow(format!(
+                "the operator forwards `{}` of server `{}`",
+                request.name(),
+                request.server()
+            )),
+            decision => decision,
+        }
     }
 }
 
@@ -137,7 +151,7 @@ fn unreadable(server: &str) -> String {
     )
 }
 
-toolgate_sdk::policy!(Trust: connect, list, call, read, prompt, subscribe, complete);
+toolgate_sdk::policy!(Trust: connect, list, call, read, prompt, subscribe, complete, elicit);
 
 #[cfg(test)]
 mod tests;

@@ -48,6 +48,7 @@ pub(super) async fn send(
         request_id: Id::text("cli"),
         params: RawValue::from_string(params).map_err(Failure::usage)?,
         progress: None,
+        logs: None,
         cancel: cancel.clone(),
         timeout,
         param_headers: None,

@@ -78,6 +78,7 @@ async fn call(
         request_id: Id::text("record"),
         params: RawValue::from_string(params).map_err(Failure::usage)?,
         progress: None,
+        logs: None,
         cancel: CancellationToken::new(),
         timeout: None,
         param_headers: None,

@@ -65,8 +65,6 @@ fn what_is_not_built_yet_is_refused_and_never_ignored() {
         ("presets", "presets: {}\n"),
         ("tls", "serve: {tls: {}}\n"),
         ("auth", "servers: {a: {url: https://h/, auth: oauth}}\n"),
-        ("elicitation", "servers: {a: {command: x, elicitation: prompt}}\n"),
-        ("sampling", "servers: {a: {command: x, sampling: forward}}\n"),
     ] {
         let told = refusal(text);
         assert!(told.contains(&format!("`{key}` is not supported by this version")), "{told}");

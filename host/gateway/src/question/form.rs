@@ -1,0 +1,199 @@
+//! A server's form, and its page, as a person is to see them.
+
+use std::cell::Cell;
+
+use serde_json::json;
+use toolgate_base::{display, hidden};
+use toolgate_net::Url;
+use toolgate_wire::{Outcome, edit};
+
+use super::Shown;
+
+/// Fields of a form at most.
+const MAX_FIELDS: usize = 64;
+/// Characters of a name of a field at most.
+const MAX_KEY: usize = 128;
+/// Characters of a message, a title or a description at most.
+const MAX_TEXT: usize = 4_000;
+/// Characters of an address at most (lesson FM-10).
+const MAX_URL: usize = 2_048;
+/// Words that make a field look like a secret, in its name, title or description (ELI-008).
+const SENSITIVE: [&str; 5] = ["password", "token", "key", "secret", "credential"];
+/// What a field may be: forms are flat.
+const TYPES: [&str; 5] = ["string", "number", "integer", "boolean", "array"];
+
+const CONTINUE: &str = "continue";
+const DECLINE: &str = "decline";
+
+/// A form with its server's name before everything that is read.
+pub(super) fn form(server: &str, params: &str) -> Result<Shown, String> {
+    let hid = Cell::new(false);
+    let mut edits = vec![("/message".to_owned(), message(server, params, &hid)?)];
+    let properties = edit::get(params, "/requestedSchema/properties").unwrap_or("{}");
+    let properties = edit::members(properties).map_err(|_| "the properties of its form are no object")?;
+    if properties.len() > MAX_FIELDS {
+        return Err(format!("its form has more than {MAX_FIELDS} fields"));
+    }
+    let mut fields = Vec::new();
+    let mut sensitive = Vec::new();
+    for (key, property) in properties {
+        if key.chars().count() > MAX_KEY || hidden::find(&key).is_some() {
+            return Err("a name of a field of its form cannot be shown".to_owned());
+        }
+        let kind = edit::get(property, "/type").and_then(edit::string);
+        if !kind.is_some_and(|kind| TYPES.contains(&kind.as_str())) {
+            return Err(format!("field `{key}` of its form is nothing that a person can type"));
+        }
+        let text = |pointer| edit::get(property, pointer).and_then(edit::string);
+        let (title, description) = (text("/title"), text("/description"));
+        if [Some(&key), title.as_ref(), description.as_ref()]
+            .into_iter()
+            .flatten()
+            .any(|text| is_sensitive(text))
+        {
+            sensitive.push(key.clone());
+        }
+        let place = format!("/requestedSchema/properties/{}", key.replace('~', "~0").replace('/', "~1"));
+        let title = shown(title.as_deref().unwrap_or(&key), &hid);
+        edits.push((format!("{place}/title"), format!("[MCP server '{server}'] {title}")));
+        if let Some(description) = description {
+            edits.push((format!("{place}/description"), shown(&description, &hid)));
+        }
+        fields.push(key);
+    }
+    let params = with(params, &edits)?;
+    check_rest(&params)?;
+    let confirm = if sensitive.is_empty() { None } else { Some(confirmation(server, &sensitive)?) };
+    Ok(Shown {
+        params: edit::raw(params).map_err(|error| error.to_string())?,
+        fields,
+        confirm,
+        hid: hid.get(),
+    })
+}
+
+/// A page to visit. The address must be what it looks like.
+pub(super) fn page(server: &str, params: &str) -> Result<Shown, String> {
+    let hid = Cell::new(false);
+    let url = edit::get(params, "/url").and_then(edit::string).ok_or("it names no address")?;
+    check_url(&url)?;
+    let edits = [("/message".to_owned(), message(server, params, &hid)?)];
+    let params = with(params, &edits)?;
+    check_rest(&params)?;
+    let params = edit::raw(params).map_err(|error| error.to_string())?;
+    Ok(Shown { params, fields: Vec::new(), confirm: None, hid: hid.get() })
+}
+
+/// What a person said to [`Shown::confirm`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Confirmed {
+    /// Show the form.
+    Yes,
+    /// Decline it.
+    No,
+    /// Neither: it is cancelled.
+    Nothing,
+}
+
+/// What an answer to [`Shown::confirm`] says.
+pub(crate) fn confirmed(outcome: &Outcome) -> Confirmed {
+    let Outcome::Result(result) = outcome else { return Confirmed::Nothing };
+    let text = |pointer| edit::get(result.get(), pointer).and_then(edit::string);
+    match (text("/action").as_deref(), text("/content/decision").as_deref()) {
+        (Some("accept"), Some(CONTINUE)) => Confirmed::Yes,
+        (Some("accept"), Some(DECLINE)) | (Some("decline"), _) => Confirmed::No,
+        _ => Confirmed::Nothing,
+    }
+}
+
+fn confirmation(server: &str, fields: &[String]) -> Result<Box<serde_json::value::RawValue>, String> {
+    let message = format!(
+        "Toolgate asks (this is not the server): MCP server '{server}' is about to ask for what looks like a \
+         secret ({}). What you type will be sent to that server. It is never filled in from environment \
+         variables or stored secrets. Do you want to see its question?",
+        fields.join(", ")
+    );
+    let form = json!({
+        "mode": "form",
+        "message": message,
+        "requestedSchema": {
+            "type": "object",
+            "properties": {
+                "decision": {
+                    "type": "string",
+                    "title": "Decision",
+                    "description": "whether the question of the server is shown",
+                    "enum": [CONTINUE, DECLINE],
+                },
+            },
+            "required": ["decision"],
+        },
+    });
+    edit::raw(form.to_string()).map_err(|error| error.to_string())
+}
+
+fn message(server: &str, params: &str, hid: &Cell<bool>) -> Result<String, String> {
+    let message = edit::get(params, "/message").and_then(edit::string).ok_or("it has no message")?;
+    Ok(format!("⚠️ MCP server '{server}' asks (this is NOT Toolgate):\n{}", shown(&message, hid)))
+}
+
+/// A text of the server's for a person's eyes: nothing hidden, nothing for the terminal, not endless.
+fn shown(text: &str, hid: &Cell<bool>) -> String {
+    if hidden::find(text).is_some() {
+        hid.set(true);
+    }
+    let escaped = display::escape_multiline(text);
+    if escaped.chars().count() <= MAX_TEXT {
+        return escaped;
+    }
+    let cut: String = escaped.chars().take(MAX_TEXT).collect();
+    format!("{cut}… (cut)")
+}
+
+fn with(params: &str, edits: &[(String, String)]) -> Result<String, String> {
+    let quoted: Vec<(&str, String)> =
+        edits.iter().map(|(pointer, text)| (pointer.as_str(), edit::quote(text))).collect();
+    let edits: Vec<(&str, Option<&str>)> =
+        quoted.iter().map(|(pointer, text)| (*pointer, Some(text.as_str()))).collect();
+    edit::set_all(params, &edits).map_err(|error| error.to_string())
+}
+
+/// What stands in the rest goes back to the server as it is (a choice, a default), so it can only be
+/// shown as it is or not at all.
+fn check_rest(params: &str) -> Result<(), String> {
+    let hides = Cell::new(false);
+    let look = |text: &str| -> Option<String> {
+        hides.set(hides.get() || hidden::find(text).is_some());
+        None
+    };
+    edit::map_strings(params, &look).map_err(|error| error.to_string())?;
+    if hides.get() {
+        return Err(
+            "it holds characters that a person does not see where they cannot be taken out".to_owned()
+        );
+    }
+    Ok(())
+}
+
+fn is_sensitive(text: &str) -> bool {
+    let text = text.to_lowercase();
+    SENSITIVE.iter().any(|word| text.contains(word))
+}
+
+fn check_url(url: &str) -> Result<(), String> {
+    if url.chars().count() > MAX_URL {
+        return Err(format!("its address is longer than {MAX_URL} characters"));
+    }
+    let parsed = Url::parse(url).map_err(|_| "its address is none")?;
+    if !parsed.username().is_empty() || parsed.password().is_some() {
+        return Err("its address has a user name or password in it".to_owned());
+    }
+    let host = parsed.host_str().unwrap_or_default();
+    let loopback = host == "localhost"
+        || host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
+    match parsed.scheme() {
+        "https" if !host.is_empty() => Ok(()),
+        "http" if loopback => Ok(()),
+        _ => Err("its address is neither https nor on this machine".to_owned()),
+    }
+}
