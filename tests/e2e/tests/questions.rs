@@ -1,6 +1,7 @@
 //! Questions that servers ask in the middle of a call: to whom they go, in which words, and what becomes
 //! of them, for clients and servers of both eras.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -638,10 +639,10 @@ fn neg_001_neg_002_neg_003_one_client_is_asked_for_servers_of_both_eras_over_bot
         servers.push_str(trust);
     }
     for (name, web) in [("oldweb", &old), ("newweb", &new)] {
-        servers.push_str(&format!("  {name}:\n    url: {}\n{trust}", web.1));
+        write!(servers, "  {name}:\n    url: {}\n{trust}", web.1).unwrap();
     }
     let sse = oldest.1.replace("/mcp", "/sse");
-    servers.push_str(&format!("  oldsse:\n    transport: sse\n    url: {sse}\n{trust}"));
+    write!(servers, "  oldsse:\n    transport: sse\n    url: {sse}\n{trust}").unwrap();
     sandbox.configure(&format!(
         "servers:\n{servers}personas:\n  default:\n    servers: [oldpipe, newpipe, oldweb, newweb, oldsse]\n"
     ));
