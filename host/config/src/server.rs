@@ -219,6 +219,8 @@ pub enum Instance {
 }
 
 /// What becomes of a server's own questions (rows CFG-046, CFG-047, SMP-001).
+// One switch for each thing that a server may ask for, as the configuration has them.
+#[allow(clippy::struct_excessive_bools)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Questions {
     /// `elicitation: auto_decline`: its questions to a person are declined, and nobody sees them.

@@ -20,6 +20,8 @@ const ALONE: Duration = Duration::from_secs(10);
 const FIRST_WORD: Duration = Duration::from_secs(2);
 
 /// What may be declared to one caller. Tools are always declared.
+// One flag for each capability, as a handshake has them.
+#[allow(clippy::struct_excessive_bools)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Offers {
     /// Prompts.

@@ -235,7 +235,7 @@ async fn a_redirect_and_a_token_service_beside_this_machine_are_not_dialled() {
     let (address, state) = fake::start().await;
     let repository = Repository::new(&address.to_string(), "acme/guard", &Reach::default()).unwrap();
     let (component, release) = signed();
-    let pushed = repository.push(component, release, None).await.unwrap();
+    let pushed = repository.push(plugin(&component, &release), None).await.unwrap();
     for place in ["https://10.1.2.3", "https://169.254.169.254", "https://[fd00::1]"] {
         state.lock().unwrap().elsewhere = place.to_owned();
         assert_eq!(repository.fetch(pushed.digest).await.unwrap_err().code(), "not-dialled", "{place}");
