@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use toolgate_e2e::{PATIENCE, Sandbox};
 use toolgate_signing::SigningKey;
 
-use crate::indexes::{judges_settings, with_schema};
+use crate::indexes::along::{judges_settings, with_schema};
 use crate::registry::{ACME, plugin};
 use crate::sandbox;
 use crate::web::TokenProxy;
