@@ -140,14 +140,20 @@ fn every_test_that_the_threat_model_names_exists() {
         let parts: Vec<&str> = name.split("::").collect();
         let [place, module, case] = parts[..] else { panic!("{name} is not PLACE::MODULE::TEST") };
         let code = match place {
-            "e2e" => {
-                fs::read_to_string(root().join(format!("tests/e2e/tests/{module}.rs"))).unwrap_or_default()
-            }
+            "e2e" => module_of_tests(module),
             "registry" => sources(&root().join("registry/src")),
             _ => sources(&root().join("host").join(place)),
         };
         assert!(code.contains(&format!("fn {case}(")), "{name} does not exist");
     }
+}
+
+/// A module of these tests, with what is split off from it.
+fn module_of_tests(module: &str) -> String {
+    let directory = root().join("tests/e2e/tests");
+    let own = fs::read_to_string(directory.join(format!("{module}.rs"))).unwrap_or_default();
+    let parts = directory.join(module);
+    if parts.is_dir() { own + &sources(&parts) } else { own }
 }
 
 #[test]

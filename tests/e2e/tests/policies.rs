@@ -154,8 +154,13 @@ fn gate_result_se_01_hidden_text_in_a_result_and_a_definition_does_not_reach_the
         "{text:?}"
     );
     assert!(text.starts_with("visible") && text.ends_with("end"), "{text:?}");
-    let audit = other.audit();
-    let found: Vec<_> = audit.iter().filter(|row| row["details"]["event"] == "hidden_text_found").collect();
+    let is_found = |row: &serde_json::Value| row["details"]["event"] == "hidden_text_found";
+    // The row is written beside the reply, which does not wait for it.
+    let until = std::time::Instant::now() + toolgate_e2e::PATIENCE;
+    while !other.audit().iter().any(is_found) && std::time::Instant::now() < until {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let found: Vec<_> = other.audit().into_iter().filter(is_found).collect();
     assert_eq!(found.len(), 1, "one row for one result: {found:?}");
     assert_eq!((&found[0]["tool"], &found[0]["details"]["server"]), (&json!("hidden"), &json!("fix")));
 }

@@ -28,6 +28,7 @@ fn places() -> Vec<(&'static str, &'static Keys)> {
         ("/properties/plugins/properties/trust/items", &keys::TRUST_RULE),
         ("/properties/plugins/properties/trust/items/properties/any_of", &keys::ANY_OF),
         ("/properties/plugins/properties/indexes/items", &keys::INDEX),
+        ("/properties/plugins/properties/hosts/items", &keys::HOST),
         ("/properties/plugins/properties/load/items", &keys::LOAD),
         ("/properties/plugins/properties/load/items/properties/grants", &keys::GRANTS),
         ("/properties/audit", &keys::AUDIT),

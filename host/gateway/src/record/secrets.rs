@@ -41,7 +41,9 @@ fn cleaned_string(server: &Server, string: &str, depth: usize) -> String {
         let inner = if depth < MOST_NESTED { nested(server, trimmed, depth + 1) } else { None };
         return inner.map_or_else(|| TAKEN_OUT.to_owned(), |inner| string.replacen(trimmed, &inner, 1));
     }
-    if looks_like_secret("", string) || trimmed.contains("PRIVATE KEY-----") {
+    // Of several words each is looked at by itself: `Basic training` is no sign-in.
+    let one_word = !trimmed.contains(char::is_whitespace);
+    if (one_word && looks_like_secret("", string)) || trimmed.contains("PRIVATE KEY-----") {
         return TAKEN_OUT.to_owned();
     }
     let text = without_passwords_of_urls(&server.without_secrets(string));

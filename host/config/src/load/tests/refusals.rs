@@ -42,11 +42,11 @@ fn single_mistakes_word_for_word() {
         ),
         (
             "audit: {sinks: [{name: siem, type: webhook, url: \"http://logs.example/in\"}]}\n",
-            "toolgate.yaml:1:51: audit.sinks[0].url: no https URL; write https://HOST/PATH; plain http is for a loopback address only, and a credential goes into `headers`",
+            "toolgate.yaml:1:50: audit.sinks[0].url: no https URL; write https://HOST/PATH; plain http is for a loopback address only, and a credential goes into `headers`",
         ),
         (
             "audit: {sinks: [{name: siem, type: syslog, address: \"a:1\", path: x}]}\n",
-            "toolgate.yaml:1:68: audit.sinks[0].path: `path` does not go with type syslog; remove it",
+            "toolgate.yaml:1:66: audit.sinks[0].path: `path` does not go with type syslog; remove it",
         ),
         ("a: 1\na: 2\n", "toolgate.yaml:2:1: the key `a` is here twice; keep one of the two"),
         ("- a\n", "toolgate.yaml:1:1: a map is needed here, and this is a list"),
