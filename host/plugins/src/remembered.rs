@@ -19,7 +19,7 @@ use crate::decision::Decision;
 use crate::facts::{Facts, Hook};
 
 /// Decisions that are kept at most.
-const MOST: usize = 4_096;
+const MOST: usize = 1_024;
 
 /// Which request a decision is about.
 pub(crate) type Key = [u64; 2];
