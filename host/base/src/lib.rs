@@ -4,6 +4,7 @@
 //! size of its input. Two modules face hostile text: [`hidden`] finds characters that a person
 //! does not see, [`display`] makes any text safe to show on a terminal or in a log line.
 
+mod backoff;
 pub mod clock;
 pub mod display;
 pub mod files;
@@ -14,6 +15,7 @@ mod secret;
 mod sys;
 mod timeouts;
 
+pub use backoff::Backoff;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use random::{random_bytes, random_hex};
 pub use secret::Secret;

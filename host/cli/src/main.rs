@@ -6,6 +6,7 @@
 mod args;
 mod commands;
 mod context;
+mod couriers;
 mod demo;
 mod exit;
 mod json;

@@ -48,8 +48,9 @@ pub use index::{Index, SourceHost, Updates};
 pub use load::{load, load_locked, load_with};
 pub use masked::{mask_url, masked, masked_server};
 pub use model::{
-    Approvals, Arguments, Audit, Bundle, Capabilities, Config, DEFAULT_PERSONA, Durability, FirstUse, Load,
-    Persona, PersonaApprovals, Pinned, PinnedBy, Pins, Plugins, Serve, TrustRule, grants_digest,
+    ApprovalWebhook, Approvals, Arguments, Audit, Bundle, Capabilities, Config, DEFAULT_PERSONA, Durability,
+    FirstUse, Load, Persona, PersonaApprovals, Pinned, PinnedBy, Pins, Plugins, Serve, TrustRule,
+    grants_digest,
 };
 pub use places::Places;
 pub use server::{

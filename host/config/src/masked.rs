@@ -52,10 +52,24 @@ pub fn masked(config: &Config) -> Value {
         "servers": servers,
         "personas": personas,
         "skills": skills,
-        "approvals": { "timeout": show(config.approvals.timeout), "hold": show(config.approvals.hold) },
+        "approvals": approvals_value(config),
         "pins": { "first_use": match config.pins.first_use { FirstUse::Pin => "pin", FirstUse::Review => "review" } },
         "plugins": plugins_value(config),
         "audit": audit_value(config),
+    })
+}
+
+/// The URL is masked too: such addresses often hold a token.
+fn approvals_value(config: &Config) -> Value {
+    let approvals = &config.approvals;
+    json!({
+        "timeout": show(approvals.timeout),
+        "hold": show(approvals.hold),
+        "webhook": approvals.webhook.as_ref().map(|webhook| json!({
+            "url": MASK,
+            "secret": MASK,
+            "keys": webhook.keys.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        })),
     })
 }
 

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value;
+use toolgate_base::Secret;
 use toolgate_labels::Pattern;
 use toolgate_signing::{Digest, PublicKey};
 
@@ -421,17 +422,33 @@ impl Serve {
 }
 
 /// The `approvals` block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Approvals {
     /// How long an ask can be answered. Default 300 s.
     pub timeout: Duration,
     /// How long a call is held for the answer. Default 50 s; never longer than `timeout`.
     pub hold: Duration,
+    /// Who is asked beside the client and the command line.
+    pub webhook: Option<ApprovalWebhook>,
+}
+
+/// `approvals.webhook`: a service that asks a person and brings the answer. Naming it is the grant for its
+/// host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovalWebhook {
+    /// Where asks go; https, or http to a loopback address. It may hold a token.
+    pub url: Secret,
+    /// What requests are signed with, so that the service knows who asks. It proves nothing here.
+    pub secret: Secret,
+    /// The keys whose answers count; at least one.
+    pub keys: Vec<PublicKey>,
+    /// Variables that it needs and that are not set; without them nobody is asked.
+    pub missing: Vec<String>,
 }
 
 impl Default for Approvals {
     fn default() -> Self {
-        Self { timeout: Duration::from_mins(5), hold: Duration::from_secs(50) }
+        Self { timeout: Duration::from_mins(5), hold: Duration::from_secs(50), webhook: None }
     }
 }
 

@@ -5,6 +5,8 @@
 //! does not build yet is refused as such and never ignored. A key with nothing behind it counts as
 //! absent.
 
+mod address;
+mod approvals;
 mod audit;
 mod fields;
 mod grants;

@@ -44,7 +44,8 @@ impl Config {
             }),
             "approvals" => block(&keys::APPROVALS, "How long questions to a person live.", |key| match key {
                 "timeout" => duration("How long an ask can be answered. Default: 300s."),
-                _ => duration("How long a call waits for the answer. Default: 50s."),
+                "hold" => duration("How long a call waits for the answer. Default: 50s."),
+                _ => approval_webhook(),
             }),
             "pins" => block(&keys::PINS, "What happens when a server is seen first.", |_| {
                 choice(&["pin", "review"], "pin: as first seen. review: hidden until accepted. Default: pin.")
@@ -58,6 +59,23 @@ impl Config {
         }
         schema
     }
+}
+
+fn approval_webhook() -> Value {
+    block(
+        &keys::APPROVALS_WEBHOOK,
+        "A service that asks a person and brings signed answers.",
+        |key| match key {
+            "url" => text("Where asks are posted; https, or http to a loopback address."),
+            "secret" => text("Signs the requests (Standard Webhooks); write ${NAME}."),
+            _ => json!({
+                "type": "array",
+                "minItems": 1,
+                "items": { "type": "string" },
+                "description": "The public keys whose answers count, as ed25519:BASE64.",
+            }),
+        },
+    )
 }
 
 fn audit() -> Value {

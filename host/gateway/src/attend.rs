@@ -96,7 +96,10 @@ pub(crate) struct Parks(Mutex<HashMap<String, Parked>>);
 impl Parks {
     /// Gives the calls of one session up.
     pub(crate) fn end_session(&self, session: &str) {
-        self.lock().retain(|_, parked| parked.bound.session != session);
+        // What is dropped here may run code of its own, so not under the lock.
+        let ended: Vec<Parked> =
+            self.lock().extract_if(|_, parked| parked.bound.session == session).map(|(_, it)| it).collect();
+        drop(ended);
     }
 
     /// Keeps a call; `Err` gives it back where there is no room.
@@ -121,7 +124,6 @@ impl Parks {
     }
 
     fn drop(&self, id: &str) {
-        // What is dropped here may run code of its own, so not under the lock.
         let parked = self.lock().remove(id);
         drop(parked);
     }

@@ -18,7 +18,6 @@
 //!
 //! [`Secret`]: toolgate_base::Secret
 
-mod backoff;
 mod cursor;
 mod row;
 mod target;
@@ -29,11 +28,10 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use toolgate_base::lock::{FileLock, LockError};
-use toolgate_base::{Clock, SystemClock};
+use toolgate_base::{Backoff, Clock, SystemClock};
 use toolgate_config::Sink;
 use toolgate_store::{AuditReader, ExportedRow, StoreError};
 
-use self::backoff::Backoff;
 pub use self::cursor::{Health, SinkState, delivered, state, states};
 pub use self::row::{ocsf, syslog_message};
 use self::target::{Target, open};

@@ -7,12 +7,14 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::missing_panics_doc)]
 
 mod http;
+mod receiver;
 mod sandbox;
 mod stdio;
 mod steps;
 mod terminal;
 
 pub use http::{Http, Reply};
+pub use receiver::{Received, Receiver};
 pub use sandbox::{Run, Sandbox};
 pub use stdio::Stdio;
 pub use steps::{Steps, kill_at};

@@ -47,6 +47,7 @@ mod surface;
 mod tried;
 mod vectors;
 mod web;
+mod webhook;
 
 /// The binary under test.
 const TOOLGATE: &str = env!("CARGO_BIN_EXE_toolgate");

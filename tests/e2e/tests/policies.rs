@@ -90,6 +90,32 @@ fn gate_binding_scp_002_a_server_of_another_persona_does_not_exist() {
 }
 
 #[test]
+fn gate_looked_a_decision_about_arguments_is_never_taken_from_an_earlier_call() {
+    let sandbox = sandbox();
+    let ledger = sandbox.path("ledger").display().to_string();
+    let entry = sandbox.fixture_entry("fix", &["--ledger", &ledger]);
+    sandbox.configure(&format!(
+        "servers:\n{entry}personas:\n  default:\n    servers: [fix]\n    capabilities: {{ allow: [\"mcp.call:fix\"] }}\nplugins:\n  load:\n    - plugin: toolgate/arguments\n      settings:\n        rules:\n          - {{ calls: [\"mcp.call:fix/echo\"], at: /message, prefix: \"fine\" }}\n"
+    ));
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    // The plain facts of these calls are the same; only their arguments tell them apart.
+    for message in ["fine", "foul", "fine again", "foul"] {
+        let result = client.call("fix__echo", &json!({ "message": message }));
+        let error = result.pointer("/_meta/toolgate~1error");
+        if message.starts_with("fine") {
+            assert_eq!(error, None, "{result}");
+        } else {
+            let error = error.unwrap_or_else(|| panic!("{message} passed: {result}"));
+            assert_eq!((&error["code"], &error["by"]), (&json!("denied"), &json!("toolgate/arguments")));
+        }
+    }
+    let ledger = sandbox.read("ledger");
+    assert_eq!(ledger.matches("\"tools/call\"").count(), 2, "{ledger}");
+    assert!(!ledger.contains("foul"), "{ledger}");
+}
+
+#[test]
 fn tru_002_a_tool_named_for_automatic_approval_needs_no_ask() {
     let sandbox = sandbox();
     let entry = format!("{}    trust: {{ auto_approve_tools: [echo] }}\n", sandbox.fixture_entry("fix", &[]));

@@ -1,15 +1,14 @@
 //! Audit rows on their way to receivers, with the built binary and receivers that read as the RFCs say.
 
 use std::collections::BTreeSet;
-use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, mpsc};
+use std::net::TcpListener;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::Value;
-use toolgate_e2e::{PATIENCE, Sandbox};
+use toolgate_e2e::{PATIENCE, Received, Receiver, Sandbox};
 
 use crate::sandbox;
 
@@ -23,55 +22,9 @@ fn call(sandbox: &Sandbox) {
     sandbox.run(&["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#]).exits(0);
 }
 
-/// What a collector or a webhook got: head and body of each request. It answers each with the next of
-/// `answers`, and with the last one for ever.
-struct Receiver {
-    port: u16,
-    got: Arc<Mutex<Vec<(String, String)>>>,
-}
-
-impl Receiver {
-    fn start(answers: &'static [&'static str]) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let got = Arc::new(Mutex::new(Vec::new()));
-        let log = Arc::clone(&got);
-        std::thread::spawn(move || {
-            for (number, stream) in listener.incoming().enumerate() {
-                let Ok(mut stream) = stream else { return };
-                let answer = answers.get(number).or(answers.last()).unwrap();
-                if let Some(request) = request(&mut stream) {
-                    log.lock().unwrap().push(request);
-                    let _ = stream.write_all(answer.as_bytes());
-                }
-            }
-        });
-        Self { port, got }
-    }
-
-    fn requests(&self) -> Vec<(String, String)> {
-        self.got.lock().unwrap().clone()
-    }
-}
-
-fn request(stream: &mut TcpStream) -> Option<(String, String)> {
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let mut bytes = Vec::new();
-    let mut piece = [0u8; 8192];
-    loop {
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let lower = head.to_ascii_lowercase();
-            let length = lower.lines().find_map(|line| line.strip_prefix("content-length: "))?;
-            if body.len() >= length.parse::<usize>().unwrap() {
-                return Some((head.to_owned(), body.to_owned()));
-            }
-        }
-        match stream.read(&mut piece) {
-            Ok(0) | Err(_) => return None,
-            Ok(read) => bytes.extend_from_slice(&piece[..read]),
-        }
-    }
+/// A receiver that answers each request with the next of `answers`, and with the last one for ever.
+fn receiver(answers: &'static [&'static str]) -> Receiver {
+    Receiver::start(move |request| (*answers.get(request.number).or(answers.last()).unwrap()).to_owned())
 }
 
 const TAKEN: &str =
@@ -80,7 +33,7 @@ const DOWN: &str = "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\ncon
 
 #[test]
 fn a_webhook_that_is_down_gets_every_row_later_and_status_says_so_meanwhile() {
-    let receiver = Receiver::start(&[DOWN, TAKEN]);
+    let receiver = receiver(&[DOWN, TAKEN]);
     let sandbox = sandbox();
     with_sink(
         &sandbox,
@@ -109,12 +62,12 @@ fn a_webhook_that_is_down_gets_every_row_later_and_status_says_so_meanwhile() {
     let requests = receiver.requests();
     let ids: BTreeSet<i64> = requests[1..]
         .iter()
-        .flat_map(|(_, body)| body.lines())
+        .flat_map(|request| request.body.lines())
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["id"].as_i64().unwrap())
         .collect();
     let rows = sandbox.audit();
     assert!(rows.iter().all(|row| ids.contains(&row["id"].as_i64().unwrap())), "{ids:?}");
-    assert!(requests[1].0.to_ascii_lowercase().contains("authorization: bearer hush-hush"));
+    assert!(requests[1].head.to_ascii_lowercase().contains("authorization: bearer hush-hush"));
     assert!(!sandbox.run(&["config", "show", "--json"]).exits(0).stdout.contains("hush-hush"));
 }
 
@@ -123,7 +76,7 @@ fn a_served_gateway_delivers_by_itself_and_never_waits_for_a_receiver() {
     // The receiver accepts and never answers.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let stuck = listener.local_addr().unwrap().port();
-    let receiver = Receiver::start(&[TAKEN]);
+    let receiver = receiver(&[TAKEN]);
     let sandbox = sandbox();
     with_sink(
         &sandbox,
@@ -139,10 +92,10 @@ fn a_served_gateway_delivers_by_itself_and_never_waits_for_a_receiver() {
         assert_eq!(reply["isError"], Value::Null, "{reply}");
     }
     let until = Instant::now() + PATIENCE;
-    let completed = |requests: &[(String, String)]| {
+    let completed = |requests: &[Received]| {
         requests
             .iter()
-            .flat_map(|(_, body)| body.lines().map(str::to_owned).collect::<Vec<_>>())
+            .flat_map(|request| request.body.lines().map(str::to_owned).collect::<Vec<_>>())
             .filter(|line| {
                 line.contains("\"message\":\"mcp_completed\"") && line.contains("\"class_uid\":6003")
             })
@@ -158,7 +111,7 @@ fn a_served_gateway_delivers_by_itself_and_never_waits_for_a_receiver() {
 
 #[test]
 fn a_collector_gets_the_logs_of_otlp() {
-    let receiver = Receiver::start(&[TAKEN]);
+    let receiver = receiver(&[TAKEN]);
     let sandbox = sandbox();
     with_sink(
         &sandbox,
@@ -168,10 +121,10 @@ fn a_collector_gets_the_logs_of_otlp() {
     sandbox.run(&["audit", "deliver"]).exits(0);
     let requests = receiver.requests();
     assert!(
-        requests[0].0.starts_with("POST /v1/logs ") && requests[0].0.contains("application/json"),
+        requests[0].head.starts_with("POST /v1/logs ") && requests[0].head.contains("application/json"),
         "{requests:?}"
     );
-    let body: Value = serde_json::from_str(&requests[0].1).unwrap();
+    let body: Value = serde_json::from_str(&requests[0].body).unwrap();
     let record = body
         .pointer("/resourceLogs/0/scopeLogs/0/logRecords")
         .and_then(Value::as_array)
@@ -264,7 +217,7 @@ fn syslog_goes_over_tls_in_frames_and_to_nobody_with_another_certificate() {
 
 #[test]
 fn rows_that_a_sink_has_not_taken_are_not_archived() {
-    let receiver = Receiver::start(&[DOWN, DOWN, TAKEN]);
+    let receiver = receiver(&[DOWN, DOWN, TAKEN]);
     let sandbox = sandbox();
     with_sink(
         &sandbox,

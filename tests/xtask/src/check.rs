@@ -11,6 +11,7 @@ use crate::project::Project;
 mod contract;
 mod dependencies;
 mod floors;
+mod gates;
 mod licences;
 mod releases;
 mod requirements;
@@ -46,6 +47,7 @@ pub(crate) fn run(project: &Project, for_release: bool) -> Outcome<bool> {
         ("the plugin contract", contract::check(project)?),
         ("signed first-party blobs", releases::check(project, &guests, for_release)?),
         ("requirements and their tests", requirements::check(project)?),
+        ("gates and their call sites", gates::check(project)?),
         ("tidiness", tidy::check(project)?),
     ];
     let mut clean = true;

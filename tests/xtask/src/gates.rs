@@ -1,45 +1,73 @@
 //! `cargo xtask gates`: removes the call site of each gate in turn and shows that its test goes red.
 //!
 //! The tree is copied, so that the one being worked on is never touched. A gate whose test stays
-//! green without it is a check that nobody calls, the classic failure of this field.
-
-mod list;
+//! green without it is a check that nobody calls, the classic failure of this field. The gates stand in
+//! `tests/gates.toml`; `cargo xtask check` sees to it that what stands there is in the source.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde::Deserialize;
+
 use crate::Outcome;
 use crate::project::Project;
 
-use list::{GATES, Gate};
+/// The file of the gates.
+pub(crate) const GATES: &str = "tests/gates.toml";
+
+/// One gate: where it is called, what is left when it is not, and the test that must notice.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Gate {
+    pub(crate) name: String,
+    pub(crate) file: String,
+    pub(crate) call: String,
+    pub(crate) without: String,
+    /// A test of the binary, by its name or the beginning of its name.
+    pub(crate) test: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Gates {
+    gate: Vec<Gate>,
+}
+
+/// Every gate of the project.
+pub(crate) fn load(project: &Project) -> Outcome<Vec<Gate>> {
+    let gates: Gates = toml::from_str(&fs::read_to_string(project.path(GATES))?)
+        .map_err(|error| format!("{GATES}: {error}"))?;
+    Ok(gates.gate)
+}
 
 /// Removes each gate in turn; true if every test went red, and was green before.
 pub(crate) fn run(project: &Project, only: Option<&str>) -> Outcome<bool> {
     let copy = project.path("target/gates");
     copy_tree(&project.path("."), &copy)?;
-    let chosen: Vec<&Gate> = GATES.iter().filter(|gate| only.is_none_or(|name| name == gate.name)).collect();
+    let gates = load(project)?;
+    let chosen: Vec<&Gate> = gates.iter().filter(|gate| only.is_none_or(|name| name == gate.name)).collect();
     if chosen.is_empty() {
         return Err(format!("there is no gate {}", only.unwrap_or_default()).into());
     }
     build(project, &copy)?;
-    if !passes(project, &copy, &chosen.iter().map(|gate| gate.test).collect::<Vec<_>>())? {
+    if !passes(project, &copy, &chosen.iter().map(|gate| gate.test.as_str()).collect::<Vec<_>>())? {
         return Err("a gate's test fails with every gate in place, so nothing can be proven".into());
     }
     let mut proven = true;
     for gate in chosen {
-        let path = copy.join(gate.file);
+        let path = copy.join(&gate.file);
         let whole = fs::read_to_string(&path)?;
-        if whole.matches(gate.call).count() != 1 {
+        if whole.matches(&gate.call).count() != 1 {
             return Err(format!(
                 "{}: the call site of gate {} is not there exactly once",
                 gate.file, gate.name
             )
             .into());
         }
-        fs::write(&path, whole.replace(gate.call, gate.without))?;
+        fs::write(&path, whole.replace(&gate.call, &gate.without))?;
         let built = build(project, &copy);
-        let red = built.is_ok() && !passes(project, &copy, &[gate.test])?;
+        let red = built.is_ok() && !passes(project, &copy, &[&gate.test])?;
         fs::write(&path, &whole)?;
         built?;
         let verdict = if red {
@@ -56,8 +84,8 @@ pub(crate) fn run(project: &Project, only: Option<&str>) -> Outcome<bool> {
 /// Builds the binary, the fixture and the tests from the copy. What does not compile is no proof.
 fn build(project: &Project, copy: &Path) -> Outcome<()> {
     for arguments in [
-        ["build", "--release", "--quiet", "-p", "toolgate-fixtures"].as_slice(),
-        &["test", "--release", "--quiet", "-p", "toolgate-cli", "--test", "e2e", "--no-run"],
+        ["build", "--release", "--quiet", "--workspace", "--bins"].as_slice(),
+        &["test", "--release", "--quiet", "--workspace", "--test", "e2e", "--no-run"],
     ] {
         if !cargo(project, copy).args(arguments).status()?.success() {
             return Err(format!("the copy does not compile: cargo {}", arguments.join(" ")).into());
@@ -68,7 +96,7 @@ fn build(project: &Project, copy: &Path) -> Outcome<()> {
 
 /// Whether these tests pass on the binary of the copy.
 fn passes(project: &Project, copy: &Path, tests: &[&str]) -> Outcome<bool> {
-    let fixed = ["test", "--release", "--quiet", "-p", "toolgate-cli", "--test", "e2e", "--"];
+    let fixed = ["test", "--release", "--quiet", "--workspace", "--test", "e2e", "--"];
     Ok(cargo(project, copy).args(fixed).args(tests).output()?.status.success())
 }
 

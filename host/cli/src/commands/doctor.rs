@@ -68,6 +68,7 @@ pub(crate) fn run(explicit: Option<&Path>, format: Format) -> Result<(), Failure
             detail,
             is_advice: false,
         }));
+        checks.extend(approvals_webhook(config));
         checks.push(operator_proof(config));
     }
     checks.insert(
@@ -100,6 +101,19 @@ pub(crate) fn run(explicit: Option<&Path>, format: Format) -> Result<(), Failure
 fn index(standing: &Standing) -> Check {
     let ok = standing.is_good();
     Check { what: "index", ok, detail: format!("{}: {}", standing.index, standing.detail), is_advice: false }
+}
+
+/// A webhook that lacks a variable is asked nothing, which nobody would notice before an ask.
+fn approvals_webhook(config: &toolgate_config::Config) -> Option<Check> {
+    let webhook = config.approvals.webhook.as_ref()?;
+    let ok = webhook.missing.is_empty();
+    let detail = if ok {
+        format!("asks go to it; answers of {} keys count", webhook.keys.len())
+    } else {
+        let names = webhook.missing.join(", ");
+        format!("not asked: {names} is not set; use `toolgate secret set`, or export it before `serve`")
+    };
+    Some(Check { what: "approvals webhook", ok, detail, is_advice: false })
 }
 
 /// That nothing is set is worth a look; that what was set is gone has to be mended.

@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
@@ -14,10 +13,8 @@ use toolgate_store::Store;
 
 use crate::args::Serve;
 use crate::context;
+use crate::couriers::Couriers;
 use crate::exit::Failure;
-
-/// How long the end waits for the receivers of audit rows; what they do not get follows at the next start.
-const LAST_ROWS: Duration = Duration::from_secs(2);
 
 /// Serves until the client goes, or until a signal comes.
 pub(crate) async fn run(explicit: Option<&Path>, args: Serve) -> Result<(), Failure> {
@@ -40,10 +37,9 @@ pub(crate) async fn run(explicit: Option<&Path>, args: Serve) -> Result<(), Fail
     }
     let stop = CancellationToken::new();
     if args.stdio {
-        let (data_dir, sinks) = (config.data_dir.clone(), config.audit.sinks.clone());
-        let gateway = context::serving_gateway(config)?;
+        let gateway = context::serving_gateway(config.clone())?;
         context::check_locked(&gateway, None).await?;
-        let sinks = toolgate_sinks::start(&data_dir, &sinks);
+        let couriers = Couriers::start(&config);
         let options = StdioOptions {
             plain_names: args.server.is_some(),
             server_only: args.server,
@@ -55,7 +51,7 @@ pub(crate) async fn run(explicit: Option<&Path>, args: Serve) -> Result<(), Fail
         let served = toolgate_downstream::serve_stdio(Arc::clone(&gateway), options).await;
         signals.abort();
         gateway.shutdown().await;
-        sinks.finish(LAST_ROWS).await;
+        couriers.finish().await;
         return served.map_err(Failure::failed);
     }
     http(config, listen, args.server, stop).await
@@ -73,10 +69,9 @@ async fn http(
     let tokens = Arc::new(StoredTokens { store: context::store(&config, "tokens")? });
     first_token(&config.data_dir, &tokens.store)?;
     let serve = config.serve.clone();
-    let (data_dir, sinks) = (config.data_dir.clone(), config.audit.sinks.clone());
-    let gateway: Arc<Gateway> = context::serving_gateway(config)?;
+    let gateway: Arc<Gateway> = context::serving_gateway(config.clone())?;
     context::check_locked(&gateway, None).await?;
-    let sinks = toolgate_sinks::start(&data_dir, &sinks);
+    let couriers = Couriers::start(&config);
     let options = HttpOptions {
         allowed_hosts: serve.allowed_hosts,
         allowed_origins: serve.allowed_origins,
@@ -95,7 +90,7 @@ async fn http(
     let served = toolgate_downstream::serve_http(Arc::clone(&gateway), options).await;
     signals.abort();
     gateway.shutdown().await;
-    sinks.finish(LAST_ROWS).await;
+    couriers.finish().await;
     served.map_err(Failure::usage)
 }
 

@@ -1,11 +1,12 @@
 //! `audit`: durability, what of the arguments is kept, and the sinks.
 
-use toolgate_net::{Url, is_loopback};
+use toolgate_net::Url;
 
 use crate::commandline::resolve;
 use crate::model::{Arguments, Audit, Durability};
 use crate::sink::{DEFAULT_KEEP, DEFAULT_ROTATE, Sink, SinkFormat, SinkTarget};
 
+use super::address::is_safe_url;
 use super::fields::Fields;
 use super::server::read_headers;
 use super::{Item, Reader, keys};
@@ -85,7 +86,7 @@ fn read_sink(reader: &mut Reader<'_>, item: Item) -> Option<Sink> {
     Some(Sink { name: name?, format, target: target?, missing })
 }
 
-fn needed(
+pub(super) fn needed(
     reader: &mut Reader<'_>,
     whole: &Item,
     fields: &mut Fields,
@@ -152,11 +153,7 @@ fn read_http(
     let is_whole = text.missing.is_empty();
     missing.extend(text.missing);
     missing.dedup();
-    let safe = Url::parse(&text.value).is_ok_and(|url| {
-        let host = url.host_str().unwrap_or_default();
-        let tls = url.scheme() == "https" || (url.scheme() == "http" && is_loopback(host));
-        !host.is_empty() && tls && url.username().is_empty() && url.password().is_none()
-    });
+    let safe = is_safe_url(&text.value);
     // Without its variables a URL is not one, and the sink is not served anyway.
     if is_whole && !safe {
         let fix = "write https://HOST/PATH; plain http is for a loopback address only, and a credential goes into `headers`";

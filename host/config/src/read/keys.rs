@@ -120,7 +120,9 @@ pub(crate) const CAPABILITIES: Keys = Keys {
 };
 pub(crate) const PERSONA_APPROVALS: Keys = keys(&["in_client"]);
 
-pub(crate) const APPROVALS: Keys = keys(&["timeout", "hold"]);
+pub(crate) const APPROVALS: Keys = keys(&["timeout", "hold", "webhook"]);
+
+pub(crate) const APPROVALS_WEBHOOK: Keys = keys(&["url", "secret", "keys"]);
 pub(crate) const PINS: Keys = keys(&["first_use"]);
 pub(crate) const AUDIT: Keys = keys(&["durability", "arguments", "sinks"]);
 pub(crate) const SINK: Keys =

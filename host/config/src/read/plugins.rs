@@ -158,7 +158,7 @@ fn read_any_of(reader: &mut Reader<'_>, item: Item) -> Option<(Vec<PublicKey>, u
 }
 
 /// Distinct keys; the same key twice would count one signer as two.
-fn read_keys(reader: &mut Reader<'_>, item: Item) -> Vec<PublicKey> {
+pub(super) fn read_keys(reader: &mut Reader<'_>, item: Item) -> Vec<PublicKey> {
     let whole = Item { node: item.node.clone(), key: item.key.clone() };
     let mut keys: Vec<PublicKey> = Vec::new();
     for entry in reader.list(item) {

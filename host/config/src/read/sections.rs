@@ -76,7 +76,7 @@ pub(crate) fn read_top(reader: &mut Reader<'_>, node: Node) -> Top {
     }
     refuse_unknown_skills(reader, &enabled, &top);
     if let Some(item) = fields.take("approvals") {
-        top.approvals = read_approvals(reader, item);
+        top.approvals = super::approvals::read_approvals(reader, item);
     }
     if let Some(item) = fields.take("pins") {
         top.pins = read_pins(reader, item);
@@ -180,30 +180,6 @@ fn parse_listen(text: &str) -> Option<SocketAddr> {
         Some(port) => port.parse().ok().map(|port| SocketAddr::from(([127, 0, 0, 1], port))),
         None => text.parse().ok(),
     }
-}
-
-fn read_approvals(reader: &mut Reader<'_>, item: Item) -> Approvals {
-    let mut approvals = Approvals::default();
-    let Some(mut fields) = reader.fields(item, &keys::APPROVALS) else { return approvals };
-    if let Some(item) = fields.take("timeout") {
-        approvals.timeout = reader.duration(&item, Duration::from_secs(1)).unwrap_or(approvals.timeout);
-    }
-    match fields.take("hold") {
-        Some(item) => {
-            if let Some(hold) = reader.duration(&item, Duration::ZERO) {
-                if hold > approvals.timeout {
-                    reader.wrong(
-                        &item,
-                        "a call cannot be held longer than its ask lives",
-                        "make it at most approvals.timeout",
-                    );
-                }
-                approvals.hold = hold;
-            }
-        }
-        None => approvals.hold = approvals.hold.min(approvals.timeout),
-    }
-    approvals
 }
 
 fn read_pins(reader: &mut Reader<'_>, item: Item) -> Pins {

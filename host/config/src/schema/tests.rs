@@ -23,6 +23,7 @@ fn places() -> Vec<(&'static str, &'static Keys)> {
         ("/properties/personas/additionalProperties/properties/approvals", &keys::PERSONA_APPROVALS),
         ("/properties/skills/additionalProperties", &keys::SKILL),
         ("/properties/approvals", &keys::APPROVALS),
+        ("/properties/approvals/properties/webhook", &keys::APPROVALS_WEBHOOK),
         ("/properties/pins", &keys::PINS),
         ("/properties/plugins", &keys::PLUGINS),
         ("/properties/plugins/properties/trust/items", &keys::TRUST_RULE),

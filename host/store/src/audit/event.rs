@@ -90,6 +90,8 @@ pub enum Event {
     ApprovalGrant,
     /// A person said no to a question, or a freeze did.
     ApprovalReject,
+    /// An answer came that does not count: not signed by a key of the operator's, or for another call.
+    ApprovalAnswerRefused,
     /// A grant was taken back.
     ApprovalRevoke,
     /// The operator decided beforehand what passes, asks or is denied.
@@ -204,6 +206,7 @@ impl Event {
         Self::ApprovalRequest,
         Self::ApprovalGrant,
         Self::ApprovalReject,
+        Self::ApprovalAnswerRefused,
         Self::ApprovalRevoke,
         Self::StandingDecision,
         Self::Frozen,
@@ -284,6 +287,7 @@ impl Event {
             Self::ApprovalRequest => "approval.request",
             Self::ApprovalGrant => "approval.grant",
             Self::ApprovalReject => "approval.reject",
+            Self::ApprovalAnswerRefused => "approval.answer_refused",
             Self::ApprovalRevoke => "approval.revoke",
             Self::StandingDecision => "standing_decision",
             Self::Frozen => "frozen",
@@ -360,6 +364,7 @@ impl Event {
             Self::ApprovalRequest => "approval.request",
             Self::ApprovalGrant => "approval.grant",
             Self::ApprovalReject => "approval.reject",
+            Self::ApprovalAnswerRefused => "approval.answer_refused",
             Self::ApprovalRevoke => "approval.revoke",
             Self::StandingDecision => "approval.decide",
             Self::Frozen => "gateway.freeze",

@@ -170,6 +170,11 @@ impl AuditRow {
             .with("reason", ask.about.reason.as_str())
     }
 
+    /// `approval.answer_refused`: something that was sent as an answer, and is none.
+    pub fn answer_refused(ask: &Ask, surface: &str, reason: &str) -> Self {
+        Self::about_ask(Event::ApprovalAnswerRefused, ask).with("surface", surface).with("reason", reason)
+    }
+
     /// `standing_decision`: what passes, asks or is denied from now on.
     pub fn standing_set(decision: &StandingDecision) -> Self {
         let mut row = Self::new(Event::StandingDecision)

@@ -356,6 +356,14 @@ impl State {
     }
 }
 
+impl Ask {
+    /// The digest of what a grant would be for: every member of the binding, and the expiry. An answer
+    /// from elsewhere repeats it, so that it is an answer to this call and no other.
+    pub fn call_digest(&self) -> String {
+        format!("sha256:{}", self.binding.with_expiry(self.expires_at_ms))
+    }
+}
+
 impl AskBinding {
     /// The digest that finds the open ask of the same call.
     pub(super) fn subject(&self) -> String {

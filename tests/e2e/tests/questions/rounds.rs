@@ -328,3 +328,47 @@ fn gate_elicit_hook_a_policy_that_denies_questions_has_them_declined_in_both_era
         assert_eq!(events(&sandbox, "mcp_question_refused")[0]["details"]["reason"], "policy");
     }
 }
+
+#[test]
+fn gate_parks_a_caller_has_sixteen_parked_calls_at_most_and_gets_its_places_back() {
+    let sandbox = server(MODERN, "");
+    let mut client = sandbox.serve_stdio(&[]);
+    let params = |number: u32| json!({ "name": "fix__ask", "arguments": { "questions": [reason_form()], "number": number } });
+    let rounds: Vec<Value> = (1..=16).map(|id| modern(&mut client, id, ALL, &params(id))).collect();
+    for round in &rounds {
+        assert_eq!(round["result"]["resultType"], "input_required", "{round}");
+    }
+    let refused = modern(&mut client, 17, ALL, &params(17));
+    let error = refused.pointer("/result/_meta/toolgate~1error").unwrap_or_else(|| panic!("{refused}"));
+    assert_eq!(error["code"], "too_many_asks", "{refused}");
+    assert!(refused.to_string().contains("Answer the others first"), "{refused}");
+    let (key, _) = only(&rounds[4]);
+    let answers = json!({ key: accepted() });
+    let reply = modern(&mut client, 18, ALL, &with_answers(&params(5), &rounds[4], &answers));
+    assert_eq!(heard(&reply), json!({ "input 0": accepted() }));
+    let round = modern(&mut client, 19, ALL, &params(19));
+    assert_eq!(round["result"]["resultType"], "input_required", "an answered call frees its place: {round}");
+    // Eighteen calls that asked, and one of them again with its answer.
+    assert_eq!(calls(&sandbox), 19);
+}
+
+#[test]
+fn gate_rounds_a_server_that_asks_again_and_again_is_given_up_after_sixteen_rounds() {
+    let sandbox = server(MODERN, "");
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize_with(ALL);
+    let mut params = ask_params(&[reason_form()]);
+    params["arguments"]["again"] = json!(100);
+    send(&mut client, 100, &params);
+    for round in 1..=16 {
+        let asked = question(&mut client);
+        assert_eq!(asked["method"], "elicitation/create", "round {round}: {asked}");
+        answer(&mut client, &asked, &accepted());
+    }
+    let reply = next(&mut client);
+    assert_eq!(reply["id"], 100, "asked a seventeenth time: {reply}");
+    let error = reply.pointer("/result/_meta/toolgate~1error").unwrap_or_else(|| panic!("{reply}"));
+    assert_eq!(error["code"], "server_misbehaved", "{reply}");
+    assert!(reply.to_string().contains("may have done some of it"), "{reply}");
+    assert_eq!(calls(&sandbox), 17);
+}

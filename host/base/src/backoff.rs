@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use toolgate_base::random_bytes;
+use crate::random_bytes;
 
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_mins(1);
 
 /// The pauses of one run of failures.
 #[derive(Debug)]
-pub(crate) struct Backoff(Duration);
+pub struct Backoff(Duration);
 
 impl Default for Backoff {
     fn default() -> Self {
@@ -19,7 +19,7 @@ impl Default for Backoff {
 
 impl Backoff {
     /// The next pause: between half of it and all of it, so that many gateways do not come at once.
-    pub(crate) fn pause(&mut self) -> Duration {
+    pub fn pause(&mut self) -> Duration {
         let whole = self.0;
         self.0 = whole.saturating_mul(2).min(LONGEST);
         let [byte] = random_bytes::<1>();

@@ -1,0 +1,142 @@
+//! One exchange with the webhook: an ask as a signed POST, and what the reply means.
+//!
+//! The request is signed as Standard Webhooks 1.0 has it: `webhook-id` (the ask, so that a receiver knows
+//! a repetition), `webhook-timestamp` and `webhook-signature` (`v1,` and the base64 of HMAC-SHA256 over
+//! `id.timestamp.body`). Redirects are not followed: the operator named one host.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use reqwest::StatusCode;
+use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
+use serde_json::json;
+use sha2::Sha256;
+use toolgate_base::Secret;
+use toolgate_config::ApprovalWebhook;
+use toolgate_net::{ClientOptions, Url, client, is_loopback};
+use toolgate_store::Ask;
+
+/// One exchange; a webhook may hold its reply for most of it while a person reads.
+const EXCHANGE: Duration = Duration::from_secs(90);
+/// How much of a reply is read.
+const MAX_REPLY: usize = 64 * 1024;
+/// When a 202 does not say how long to wait, and the bounds of what it may say.
+const AGAIN: Duration = Duration::from_secs(2);
+const SOONEST: u64 = 1;
+const LATEST: u64 = 60;
+/// What marks a secret that is written in base64 (Standard Webhooks).
+const SECRET_PREFIX: &str = "whsec_";
+
+pub(crate) enum Reply {
+    /// Nobody answered yet; ask again after so long.
+    Later(Duration),
+    /// An envelope.
+    Answer(Vec<u8>),
+}
+
+pub(crate) struct Exchange {
+    client: reqwest::Client,
+    url: Url,
+    place: String,
+    key: Secret,
+}
+
+impl Exchange {
+    pub(crate) fn new(webhook: &ApprovalWebhook) -> Result<Self, String> {
+        let url = Url::parse(webhook.url.expose()).map_err(|error| format!("url: {error}"))?;
+        let place = url.host_str().unwrap_or_default().to_owned();
+        let options = ClientOptions {
+            total_timeout: Some(EXCHANGE),
+            https_only: !is_loopback(&place),
+            ..ClientOptions::default()
+        };
+        let client = client(&options).map_err(|error| error.to_string())?;
+        let exchange = Self { client, url, place, key: webhook.secret.clone() };
+        exchange.sign("", 0, "").map(|_| exchange)
+    }
+
+    pub(crate) async fn post(&self, ask: &Ask) -> Result<Reply, String> {
+        let body = request(ask).to_string();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let signature = self.sign(&ask.id, now, &body)?;
+        // The URL may hold a token, so no error repeats it.
+        let failed = |error: reqwest::Error| format!("{}: {}", self.place, causes(&error.without_url()));
+        let sent = self.client.post(self.url.clone()).header(CONTENT_TYPE, "application/json");
+        let sent = sent
+            .header("webhook-id", &ask.id)
+            .header("webhook-timestamp", now.to_string())
+            .header("webhook-signature", signature)
+            .body(body);
+        let mut reply = sent.send().await.map_err(failed)?;
+        match reply.status() {
+            StatusCode::OK => {}
+            StatusCode::ACCEPTED => {
+                let seconds =
+                    reply.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+                let pause =
+                    seconds.map_or(AGAIN, |seconds: u64| Duration::from_secs(seconds.clamp(SOONEST, LATEST)));
+                return Ok(Reply::Later(pause));
+            }
+            other => {
+                return Err(format!(
+                    "{} answered {other}; 200 with an answer or 202 was expected",
+                    self.place
+                ));
+            }
+        }
+        let mut bytes = Vec::new();
+        while let Some(piece) = reply.chunk().await.map_err(failed)? {
+            bytes.extend_from_slice(&piece);
+            if bytes.len() > MAX_REPLY {
+                return Err(format!("{}: its answer has more than {MAX_REPLY} bytes", self.place));
+            }
+        }
+        Ok(Reply::Answer(bytes))
+    }
+
+    fn sign(&self, id: &str, timestamp: u64, body: &str) -> Result<String, String> {
+        let key = match self.key.expose().strip_prefix(SECRET_PREFIX) {
+            Some(encoded) => STANDARD
+                .decode(encoded)
+                .map_err(|_| format!("secret: what follows `{SECRET_PREFIX}` is no base64"))?,
+            None => self.key.expose().as_bytes().to_vec(),
+        };
+        let mut mac = Hmac::<Sha256>::new_from_slice(&key).map_err(|error| format!("secret: {error}"))?;
+        mac.update(format!("{id}.{timestamp}.{body}").as_bytes());
+        Ok(format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes())))
+    }
+}
+
+/// What the webhook is told. Texts of servers and agents go as they are: JSON escapes what a terminal
+/// would act on, and whoever shows them is told so in docs/operators.md.
+fn request(ask: &Ask) -> serde_json::Value {
+    json!({
+        "type": "approval.request",
+        "ask": ask.id,
+        "call": ask.call_digest(),
+        "persona": ask.about.persona,
+        "server": ask.about.server,
+        "name": ask.about.tool,
+        "action": ask.about.action,
+        "reason": ask.about.reason,
+        "arguments": ask.about.arguments,
+        "session": ask.about.session,
+        "run_id": ask.about.run_id,
+        "thread_id": ask.about.thread_id,
+        "created_at_ms": ask.created_at_ms,
+        "expires_at_ms": ask.expires_at_ms,
+    })
+}
+
+/// An error with what caused it, on one line.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text = format!("{text}: {cause}");
+        next = cause.source();
+    }
+    text
+}

@@ -1,0 +1,143 @@
+//! Asks that a webhook answers, with the built binary: what it is sent, and which answers count.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use serde_json::{Value, json};
+use sha2::Sha256;
+use toolgate_e2e::{Received, Receiver, Sandbox};
+use toolgate_signing::{SigningKey, seal};
+
+use crate::sandbox;
+
+const ANSWER: &str = "application/vnd.toolgate.approval+json";
+const LATER: &str =
+    "HTTP/1.1 202 Accepted\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+const DOWN: &str = "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+
+fn operators() -> SigningKey {
+    SigningKey::from_seed(&[7; 32])
+}
+
+/// What a service answers once a person decided.
+fn answer(request: &Received, key: &SigningKey, change: impl Fn(&mut Value)) -> String {
+    let asked: Value = serde_json::from_str(&request.body).unwrap();
+    let mut payload =
+        json!({ "ask": asked["ask"], "call": asked["call"], "decision": "grant", "approver": "Ada" });
+    change(&mut payload);
+    let body = String::from_utf8(seal(ANSWER, payload.to_string().as_bytes(), &[key]).unwrap()).unwrap();
+    format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
+}
+
+fn with_webhook(port: u16, approvals: &str) -> Sandbox {
+    let sandbox = sandbox();
+    let ledger = sandbox.path("ledger").display().to_string();
+    let key = operators().public();
+    sandbox.configure_fixture(
+        &["--ledger", &ledger],
+        &format!(
+            "approvals:\n{approvals}  webhook: {{ url: \"http://127.0.0.1:{port}/asks\", secret: \"${{ASKS_SECRET}}\", keys: [\"{key}\"] }}\n"
+        ),
+    );
+    sandbox.run_with(&["secret", "set", "ASKS_SECRET"], "whsec_aHVzaC1odXNo\n", &[]).exits(0);
+    sandbox
+}
+
+fn rows(sandbox: &Sandbox, event: &str) -> Vec<Value> {
+    sandbox.audit().into_iter().filter(|row| row["details"]["event"] == event).collect()
+}
+
+#[test]
+fn gate_answer_a_webhooks_answer_counts_when_the_operators_key_signed_it_for_this_call() {
+    let receiver = Receiver::start(|request| match request.number {
+        0 => LATER.to_owned(),
+        1 => answer(request, &operators(), |payload| payload["call"] = json!("sha256:00")),
+        2 => answer(request, &SigningKey::from_seed(&[8; 32]), |_| ()),
+        _ => answer(request, &operators(), |_| ()),
+    });
+    let sandbox = with_webhook(receiver.port, "");
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    let result = client.call("fix__echo", &json!({ "message": "hi" }));
+    assert_eq!(result.pointer("/_meta/toolgate~1error"), None, "{result}");
+    assert_eq!(sandbox.read("ledger").matches("\"tools/call\"").count(), 1);
+    let requests = receiver.requests();
+    assert_eq!(requests.len(), 4);
+    let asked: Value = serde_json::from_str(&requests[0].body).unwrap();
+    assert_eq!(
+        (&asked["type"], &asked["persona"], &asked["server"], &asked["name"], &asked["arguments"]),
+        (
+            &json!("approval.request"),
+            &json!("default"),
+            &json!("fix"),
+            &json!("echo"),
+            &json!("{\"message\":\"hi\"}")
+        )
+    );
+    for request in &requests {
+        let (id, at) = (request.header("webhook-id").unwrap(), request.header("webhook-timestamp").unwrap());
+        assert_eq!(id, asked["ask"], "each exchange about one ask has its id");
+        let mut mac = Hmac::<Sha256>::new_from_slice(b"hush-hush").unwrap();
+        mac.update(format!("{id}.{at}.{}", request.body).as_bytes());
+        let expected = format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()));
+        assert_eq!(request.header("webhook-signature").unwrap(), expected);
+    }
+    let refused = rows(&sandbox, "approval.answer_refused");
+    let reasons: Vec<&str> = refused.iter().map(|row| row["details"]["reason"].as_str().unwrap()).collect();
+    assert_eq!(refused.len(), 2, "{reasons:?}");
+    assert!(reasons[0].contains("another call"), "{reasons:?}");
+    assert!(refused.iter().all(|row| row["details"]["ask"] == asked["ask"]));
+    let granted = rows(&sandbox, "approval.grant");
+    assert_eq!(granted.len(), 1);
+    assert_eq!(granted[0]["details"]["surface"], "webhook");
+    assert!(granted[0]["details"]["approver"].as_str().unwrap().starts_with("Ada (key "), "{granted:?}");
+    // One grant is one call: the same call is another ask.
+    let again = client.call("fix__echo", &json!({ "message": "hi" }));
+    assert_eq!(again.pointer("/_meta/toolgate~1error"), None, "{again}");
+    assert_eq!(rows(&sandbox, "approval.request").len(), 2);
+}
+
+#[test]
+fn a_webhook_that_says_no_rejects_the_call_and_is_named() {
+    let receiver = Receiver::start(|request| {
+        answer(request, &operators(), |payload| payload["decision"] = json!("deny"))
+    });
+    let sandbox = with_webhook(receiver.port, "");
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    let result = client.call("fix__echo", &json!({ "message": "hi" }));
+    assert_eq!(result.pointer("/_meta/toolgate~1error/code").unwrap(), "denied", "{result}");
+    assert!(!sandbox.read("ledger").contains("tools/call"));
+    let rejected = rows(&sandbox, "approval.reject");
+    assert_eq!(rejected[0]["details"]["surface"], "webhook");
+    let listed = sandbox.run(&["approvals", "list", "--json"]).exits(0).json();
+    assert!(listed["asks"][0]["answered_by"].as_str().unwrap().starts_with("Ada"), "{listed}");
+}
+
+#[test]
+fn a_webhook_that_is_down_or_silent_opens_nothing_and_another_surface_still_answers() {
+    let receiver = Receiver::start(|_| DOWN.to_owned());
+    let sandbox = with_webhook(receiver.port, "  hold: 1500ms\n");
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    let result = client.call("fix__echo", &json!({ "message": "hi" }));
+    let error = result.pointer("/_meta/toolgate~1error").unwrap_or_else(|| panic!("{result}"));
+    assert_eq!(error["code"], "approval_required", "{result}");
+    assert!(!receiver.requests().is_empty(), "it was asked");
+    assert!(!sandbox.read("ledger").contains("tools/call"));
+    sandbox.run(&["approvals", "grant", error["ask"].as_str().unwrap()]).exits(0);
+    let result = client.call("fix__echo", &json!({ "message": "hi" }));
+    assert_eq!(result.pointer("/_meta/toolgate~1error"), None, "{result}");
+}
+
+#[test]
+fn a_webhook_whose_secret_is_not_set_is_named_by_doctor_and_masked_in_config_show() {
+    let sandbox = with_webhook(9, "");
+    let shown = sandbox.run(&["config", "show", "--json"]).exits(0);
+    assert!(!shown.stdout.contains("aHVzaC1odXNo") && !shown.stdout.contains("/asks"), "{shown:?}");
+    assert_eq!(shown.json()["approvals"]["webhook"]["secret"], "***");
+    sandbox.run(&["secret", "clear", "ASKS_SECRET"]).exits(0);
+    let doctor = sandbox.run(&["doctor", "--json"]).json();
+    let said = doctor.to_string();
+    assert!(said.contains("approvals webhook") && said.contains("ASKS_SECRET"), "{said}");
+}

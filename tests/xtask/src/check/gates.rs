@@ -1,0 +1,63 @@
+//! What `tests/gates.toml` says of the gates is in the source.
+//!
+//! A call that moved would leave a gate that `cargo xtask gates` cannot remove, and nobody would see that
+//! for as long as nobody asks. So each call stands exactly once in its file, each test exists, no two gates
+//! share a name, and each is explained to readers.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use crate::Outcome;
+use crate::check::Finding;
+use crate::gates::{self, GATES, Gate};
+use crate::project::Project;
+
+/// Where readers find the gates.
+const TABLE: &str = "docs/architecture.md";
+
+/// Gates whose call, test or explanation is not there.
+pub(super) fn check(project: &Project) -> Outcome<Vec<Finding>> {
+    let gates = gates::load(project)?;
+    let mut tests = String::new();
+    for file in project.files(&[".rs"])?.iter().filter(|file| file.starts_with("tests/e2e/")) {
+        tests.push_str(&fs::read_to_string(project.path(file))?);
+    }
+    let table = fs::read_to_string(project.path(TABLE))?;
+    Ok(compare(&gates, &|file| fs::read_to_string(project.path(file)).ok(), &tests, &table))
+}
+
+fn compare(
+    gates: &[Gate],
+    source: &dyn Fn(&str) -> Option<String>,
+    tests: &str,
+    table: &str,
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut names = BTreeSet::new();
+    for Gate { name, file, call, without, test } in gates {
+        let mut find = |what: String| findings.push(Finding::new(GATES, format!("gate `{name}`: {what}")));
+        if !names.insert(name) {
+            find("another gate has this name".into());
+        }
+        match source(file).map(|text| text.matches(call.as_str()).count()) {
+            Some(1) => {}
+            Some(times) => {
+                find(format!("its call stands {times} times in {file}; it has to stand there once"));
+            }
+            None => find(format!("{file} cannot be read")),
+        }
+        if call == without {
+            find("nothing changes where it is removed".into());
+        }
+        if !tests.contains(&format!("fn {test}")) {
+            find(format!("no test of the binary begins with `{test}`"));
+        }
+        if !table.contains(&format!("| {name} |")) {
+            find(format!("{TABLE} does not explain it"));
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests;
