@@ -17,7 +17,7 @@ use toolgate_gateway::Logs;
 use toolgate_wire::envelope::{self, Era};
 use toolgate_wire::{ErrorObject, Id, ListKind, Notification, Outcome, Request, codes, edit};
 
-use crate::backend::{Backend, Call, Caller, Client, Deed, Page, Progress};
+use crate::backend::{Backend, Call, Caller, Client, Deed, Page, Progress, Subscriber};
 use crate::{logging, modern, reply};
 
 /// Steps of one call that may wait for this crate to take them.
@@ -35,6 +35,8 @@ pub(crate) struct Asked {
     pub(crate) param_headers: Option<Vec<(String, String)>>,
     /// What the client of the session wants to see of logs; `None` where there is no session.
     pub(crate) wanted: Option<Arc<logging::Wanted>>,
+    /// Who hears of what the request subscribes to: the session, which only the initialize era has.
+    pub(crate) subscriber: Option<Arc<Subscriber>>,
 }
 
 /// Takes a finished notification; must not block.
@@ -53,6 +55,14 @@ pub(crate) async fn respond(
     let outcome = match (era, ListKind::of_method(method), deed_of(method)) {
         (_, Some(kind), _) => list(backend, caller, kind, request.params.as_deref()).await.into_outcome(),
         (_, _, Some(deed)) => forward(backend, deed, asked, cancel, progress).await,
+        (Era::Legacy, ..) if method == "resources/subscribe" => {
+            forward(backend, Deed::Subscribe, asked, cancel, progress).await
+        }
+        (Era::Legacy, ..) if method == "resources/unsubscribe" => unsubscribe(backend, &asked).await,
+        // RES-010: it would end with this one request.
+        (Era::Modern, ..) if matches!(method, "resources/subscribe" | "resources/unsubscribe") => {
+            Outcome::Error(reply::needs_listen(method))
+        }
         (Era::Legacy, ..) if method == "ping" => reply::raw("{}".to_owned()).into_outcome(),
         (Era::Legacy, ..) if method == logging::SET_LEVEL => set_level(backend, &asked).await.into_outcome(),
         (Era::Modern, ..) if method == "server/discover" => discover(backend, caller).await.into_outcome(),
@@ -82,6 +92,16 @@ async fn set_level(backend: &Arc<dyn Backend>, asked: &Asked) -> Result<Box<RawV
     }
     wanted.set(asked.request.params.as_deref())?;
     reply::raw("{}".to_owned())
+}
+
+async fn unsubscribe(backend: &Arc<dyn Backend>, asked: &Asked) -> Outcome {
+    let Some(subscriber) = &asked.subscriber else {
+        return Outcome::Error(reply::unknown_method(&asked.request.method));
+    };
+    match neutral_params(&asked.request.method, asked.request.params.as_deref()) {
+        Ok(params) => backend.unsubscribe(&asked.caller, subscriber, &params).await,
+        Err(error) => Outcome::Error(error),
+    }
 }
 
 async fn discover(backend: &Arc<dyn Backend>, caller: &Caller) -> Result<Box<RawValue>, ErrorObject> {
@@ -140,7 +160,7 @@ async fn forward(
     cancel: &CancellationToken,
     progress: ProgressSink<'_>,
 ) -> Outcome {
-    let Asked { caller, client, request, param_headers, wanted } = asked;
+    let Asked { caller, client, request, param_headers, wanted, subscriber } = asked;
     // A stateless client says with each request what it can be asked.
     let client = if caller.era == Era::Modern { modern::client(request.params.as_deref()) } else { client };
     let token = progress_token(request.params.as_deref());
@@ -161,6 +181,7 @@ async fn forward(
         param_headers,
         hold: Duration::MAX,
         client,
+        subscriber,
     };
     let tell = |step: Progress| {
         if let Some(text) = token.as_ref().and_then(|token| progress_text(&step, token)) {

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use tokio::sync::broadcast;
 use toolgate_wire::{ErrorObject, ListKind, Outcome, edit};
 
-use crate::backend::{Backend, Call, Caller, Change, Deed, Offers, Page, Progress};
+use crate::backend::{Backend, Call, Caller, Change, Deed, Offers, Page, Progress, Subscriber};
 
 /// Steps that `chatty` tells, and bytes of each: together more than the buffers of any socket.
 pub(crate) const CHATTY_STEPS: usize = 2_000;
@@ -98,7 +98,10 @@ impl Backend for Fake {
 
     /// `echo` answers its arguments; `slow` takes 300 ms and tells two steps; `stuck` waits to be
     /// cancelled; `chatty` tells very much; `big` answers with a megabyte.
-    async fn forward(&self, caller: &Caller, _: Deed, call: Call) -> Outcome {
+    async fn forward(&self, caller: &Caller, deed: Deed, call: Call) -> Outcome {
+        if deed == Deed::Subscribe {
+            return Outcome::Result(raw("{}"));
+        }
         let params = call.params.get().to_owned();
         self.0.calls.lock().unwrap().push((caller.clone(), params.clone()));
         let name = edit::get(&params, "/name").and_then(edit::string).unwrap();
@@ -132,6 +135,10 @@ impl Backend for Fake {
             "big" => text_result(&"x".repeat(1 << 20)),
             _ => Outcome::Error(ErrorObject::new(-32602, "unknown tool")),
         }
+    }
+
+    async fn unsubscribe(&self, _: &Caller, _: &Subscriber, _: &RawValue) -> Outcome {
+        Outcome::Result(raw("{}"))
     }
 
     async fn offers(&self, _: &Caller) -> Offers {

@@ -3,7 +3,7 @@
 use serde_json::json;
 use serde_json::value::RawValue;
 use toolgate_wire::envelope::LEGACY;
-use toolgate_wire::{ErrorObject, codes, edit};
+use toolgate_wire::{ErrorObject, ListKind, codes, edit};
 
 use crate::backend::{Abilities, Offers};
 use crate::reply;
@@ -62,6 +62,12 @@ pub(crate) fn initialize_result(
         object.insert("instructions".to_owned(), json!(text));
     }
     reply::raw(result.to_string())
+}
+
+/// Tells a client which of the listings that were declared to it changed.
+pub(crate) fn list_changed(kinds: Vec<ListKind>, declared: Offers) -> Vec<String> {
+    let declared = kinds.into_iter().filter(|kind| declared.lists(*kind));
+    declared.map(|kind| reply::notification(kind.changed(), None)).collect()
 }
 
 #[cfg(test)]

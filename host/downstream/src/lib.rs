@@ -20,6 +20,7 @@ mod error;
 mod http;
 mod inbound;
 mod legacy;
+mod listening;
 mod logging;
 mod modern;
 mod options;
@@ -27,7 +28,9 @@ mod reply;
 mod running;
 mod stdio;
 
-pub use backend::{Abilities, Backend, Call, Caller, Change, Client, Deed, Offers, Page, Progress};
+pub use backend::{
+    Abilities, Backend, Call, Caller, Change, Client, Deed, Offers, Page, Progress, Subscriber, Told,
+};
 pub use error::ServeError;
 pub use http::{HttpServer, serve_http};
 pub use options::{Credential, HttpOptions, StdioOptions, TokenCheck, TokenCheckError};

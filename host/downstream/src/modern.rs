@@ -5,6 +5,8 @@ use serde_json::value::RawValue;
 use toolgate_wire::envelope::{self, Era, MODERN};
 use toolgate_wire::{ErrorObject, Id, ListKind, Request, codes, edit};
 
+use toolgate_gateway::MOST_SUBSCRIPTIONS;
+
 use crate::backend::{Abilities, Client, Offers};
 use crate::reply;
 
@@ -82,12 +84,20 @@ pub(crate) fn list_members() -> String {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Filter {
     lists: Vec<ListKind>,
+    /// The resources, each once; none where the client asked for no such thing.
+    pub(crate) uris: Vec<String>,
+    names_resources: bool,
 }
 
 impl Filter {
     /// Whether the client wants to hear that this listing changed.
     pub(crate) fn wants(&self, kind: ListKind) -> bool {
         self.lists.contains(&kind)
+    }
+
+    /// Leaves out the listings that the caller's servers do not have.
+    pub(crate) fn narrow(&mut self, offers: Offers) {
+        self.lists.retain(|kind| offers.lists(*kind));
     }
 }
 
@@ -116,15 +126,47 @@ pub(crate) fn filter(params: Option<&RawValue>) -> Result<Filter, ErrorObject> {
             Some(_) => return invalid(&format!("params.notifications.{member} is not a boolean")),
         }
     }
+    if let Some(list) = edit::get(wanted, "/resourceSubscriptions").filter(|list| list.trim() != "null") {
+        filter.names_resources = true;
+        let elements = edit::elements(list).ok();
+        let uris: Option<Vec<String>> =
+            elements.and_then(|elements| elements.into_iter().map(edit::string).collect());
+        let Some(uris) = uris else {
+            return invalid("params.notifications.resourceSubscriptions is not an array of strings");
+        };
+        for uri in uris {
+            if !filter.uris.contains(&uri) {
+                filter.uris.push(uri);
+            }
+            if filter.uris.len() > MOST_SUBSCRIPTIONS {
+                return invalid(&format!(
+                    "params.notifications.resourceSubscriptions names more than {MOST_SUBSCRIPTIONS} resources"
+                ));
+            }
+        }
+    }
     Ok(filter)
 }
 
-/// The first message of a subscription.
-pub(crate) fn acknowledged(id: &Id, filter: &Filter) -> String {
+/// The first message of a subscription: what is accepted, and why the rest is not.
+pub(crate) fn acknowledged(
+    id: &Id,
+    filter: &Filter,
+    refused: &serde_json::Map<String, serde_json::Value>,
+) -> String {
     let accepted = LISTS.iter().filter(|(_, kind)| filter.wants(*kind));
-    let accepted: Vec<String> = accepted.map(|(member, _)| format!(r#""{member}":true"#)).collect();
+    let mut accepted: Vec<String> = accepted.map(|(member, _)| format!(r#""{member}":true"#)).collect();
+    if filter.names_resources {
+        accepted.push(format!(r#""resourceSubscriptions":{}"#, json!(filter.uris)));
+    }
     let accepted = accepted.join(",");
-    let params = format!(r#"{{"notifications":{{{accepted}}},"_meta":{}}}"#, subscription_meta(id));
+    let mut meta = subscription_meta(id);
+    if !refused.is_empty()
+        && let Ok(edited) = edit::set(&meta, "/toolgate~1refused", &json!(refused).to_string())
+    {
+        meta = edited;
+    }
+    let params = format!(r#"{{"notifications":{{{accepted}}},"_meta":{meta}}}"#);
     reply::notification("notifications/subscriptions/acknowledged", Some(&params))
 }
 
@@ -132,6 +174,12 @@ pub(crate) fn acknowledged(id: &Id, filter: &Filter) -> String {
 pub(crate) fn list_changed(id: &Id, kind: ListKind) -> String {
     let params = format!(r#"{{"_meta":{}}}"#, subscription_meta(id));
     reply::notification(kind.changed(), Some(&params))
+}
+
+/// Tells a subscription that a resource changed.
+pub(crate) fn resource_updated(id: &Id, uri: &str) -> String {
+    let params = format!(r#"{{"uri":{},"_meta":{}}}"#, json!(uri), subscription_meta(id));
+    reply::notification("notifications/resources/updated", Some(&params))
 }
 
 /// The result that ends a subscription from this side.

@@ -25,7 +25,11 @@ pub(crate) fn capabilities(offers: Offers) -> serde_json::Value {
             object.insert("prompts".to_owned(), json!({ "listChanged": true }));
         }
         if offers.resources {
-            object.insert("resources".to_owned(), json!({ "listChanged": true }));
+            let mut resources = json!({ "listChanged": true });
+            if let Some(object) = resources.as_object_mut().filter(|_| offers.subscribe) {
+                object.insert("subscribe".to_owned(), json!(true));
+            }
+            object.insert("resources".to_owned(), resources);
         }
         if offers.logging {
             object.insert("logging".to_owned(), json!({}));
@@ -71,6 +75,15 @@ pub(crate) fn internal(text: &str) -> ErrorObject {
 pub(crate) fn unknown_method(method: &str) -> ErrorObject {
     let shown: String = toolgate_base::display::escape(method).chars().take(128).collect();
     ErrorObject::new(codes::METHOD_NOT_FOUND, format!("method not found: {shown}"))
+}
+
+/// The error for a subscription of the initialize era in a request that belongs to no session.
+pub(crate) fn needs_listen(method: &str) -> ErrorObject {
+    let text = format!(
+        "method not found: {method} belongs to the sessions of revisions before 2026-07-28; what it asks for \
+         would end with this one request. Name the resources in subscriptions/listen instead"
+    );
+    ErrorObject::new(codes::METHOD_NOT_FOUND, text)
 }
 
 /// Puts the era's envelope around an outcome: `resultType` and `serverInfo`, or neither.

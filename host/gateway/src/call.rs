@@ -21,6 +21,7 @@ use crate::client::Client;
 use crate::find::{FindError, Handle, Target};
 use crate::forward::{Path, Stop};
 use crate::reply::{self, ErrorDetails};
+use crate::subscriptions::Subscriber;
 use crate::{deeds, notes, rewrite};
 
 /// One request that a server is to answer.
@@ -44,6 +45,8 @@ pub struct Call {
     pub hold: Duration,
     /// Whom to ask about it.
     pub client: Client,
+    /// Who hears of what is subscribed to; only a subscription needs one.
+    pub subscriber: Option<Arc<Subscriber>>,
 }
 
 /// Members that continue a task.
@@ -55,6 +58,7 @@ pub(crate) struct Waiting {
     pub(crate) progress: Option<mpsc::Sender<Progress>>,
     pub(crate) hold: Duration,
     pub(crate) client: Client,
+    pub(crate) subscriber: Option<Arc<Subscriber>>,
     /// Whether it came with an answer: a request is not asked about twice in a row.
     pub(crate) had_round: bool,
     round: Mutex<Option<Round>>,
@@ -117,12 +121,15 @@ impl Gateway {
             progress: call.progress.clone(),
             hold: call.hold.min(self.config.approvals.hold),
             client: call.client.clone(),
+            subscriber: call.subscriber.clone(),
             had_round: round.is_some(),
             round: Mutex::new(round),
             turns: None,
         };
         let used = match target {
             Target::Exposed(name) => name,
+            // A template has many URIs, and what it is called by is none of them.
+            Target::Original { .. } if handle.item.kind == DefinitionKind::Template => handle.subject.clone(),
             Target::Original { .. } => handle.item.exposed.clone(),
         };
         let facts = notes::call_facts(caller, deed, &handle, &used, &call.request_id);

@@ -160,6 +160,7 @@ impl Gateway {
         self.note_connected(server, &opened, &surface);
         let live = Arc::new(Live { connection: opened, surface: ArcSwap::from_pointee(surface) });
         link.live.store(Some(Arc::clone(&live)));
+        self.mind(&key, server);
         let place = (key, Arc::clone(link));
         tokio::spawn(follow(Arc::downgrade(self), Arc::clone(server), place, Arc::clone(&live), received));
         // Clients were answered from the approved surface; they are told only if this one differs.

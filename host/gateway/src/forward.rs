@@ -6,6 +6,7 @@
 //! may have run is never sent a second time.
 
 mod document;
+mod hold;
 mod inputs;
 mod judge;
 mod questions;
@@ -84,6 +85,9 @@ impl Path {
             if self.frozen.is_cancelled() {
                 self.note(AuditRow::failed(&self.call, "frozen while the row was written; nothing was sent"));
                 self.refuse_frozen(&document).await?;
+            }
+            if standing == Standing::Same && self.deed == Deed::Subscribe {
+                return self.hold(call, params).await;
             }
             if standing == Standing::Same {
                 let outcome = self.send(&call, params, &document, by).await?;
@@ -252,6 +256,7 @@ impl Path {
                         ErrorCode::ServerUnavailable
                     }
                     RequestError::RateLimited { .. } => ErrorCode::RateLimited,
+                    RequestError::NotHonored { .. } => ErrorCode::NotHonored,
                     _ => ErrorCode::BadServer,
                 };
                 let told = self.handle.server.without_secrets(&other.to_string());

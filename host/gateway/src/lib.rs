@@ -47,6 +47,7 @@ mod reply;
 mod rewrite;
 mod spec;
 mod status;
+mod subscriptions;
 mod supervise;
 mod surface;
 pub mod updates;
@@ -80,6 +81,7 @@ pub use offers::Offers;
 pub use pin::{Accepted, Approved, Drift, DriftKind};
 pub use reply::{ErrorCode, ErrorDetails};
 pub use status::{ItemStatus, ServerState, ServerStatus};
+pub use subscriptions::{MOST as MOST_SUBSCRIPTIONS, Subscriber, SubscriptionSummary, Told};
 pub use surface::{Item, Surface};
 pub use toolgate_config::Lane;
 pub use toolgate_store::Deed;
@@ -129,6 +131,7 @@ pub struct Gateway {
     locked: OnceLock<locked::Locked>,
     child_program: PathBuf,
     links: links::Links,
+    subscriptions: subscriptions::Subscriptions,
     /// Fires when no connection is opened any more.
     ending: CancellationToken,
     watch: watch::Watch,
@@ -177,6 +180,7 @@ impl Gateway {
             locked: OnceLock::new(),
             child_program: parts.child_program,
             links: links::Links::default(),
+            subscriptions: subscriptions::Subscriptions::default(),
             ending: CancellationToken::new(),
             changes: broadcast::channel(CHANGE_QUEUE).0,
             recorder: record::Recorder::default(),

@@ -102,6 +102,11 @@ impl Link {
     /// The open connection, if it is open now.
     pub(crate) fn live(&self) -> Option<Arc<Live>> {
         self.touch();
+        self.live_untouched()
+    }
+
+    /// The same for who only looks: it does not count as use.
+    pub(crate) fn live_untouched(&self) -> Option<Arc<Live>> {
         self.live.load_full().filter(|live| live.connection.state() == State::Connected)
     }
 

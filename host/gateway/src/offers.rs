@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use toolgate_config::Server;
 use toolgate_signing::DefinitionKind;
+use toolgate_wire::ListKind;
 
 use crate::Gateway;
 use crate::caller::Caller;
@@ -32,15 +33,27 @@ pub struct Offers {
     pub completions: bool,
     /// What a server logs during a call.
     pub logging: bool,
+    /// Subscriptions to resources.
+    pub subscribe: bool,
 }
 
 impl Offers {
+    /// Whether a client is told of this listing and of its changes; templates go with resources.
+    pub fn lists(self, kind: ListKind) -> bool {
+        match kind {
+            ListKind::Tools => true,
+            ListKind::Prompts => self.prompts,
+            ListKind::Resources | ListKind::Templates => self.resources,
+        }
+    }
+
     fn or(self, other: Self) -> Self {
         Self {
             prompts: self.prompts || other.prompts,
             resources: self.resources || other.resources,
             completions: self.completions || other.completions,
             logging: self.logging || other.logging,
+            subscribe: self.subscribe || other.subscribe,
         }
     }
 }
@@ -78,14 +91,18 @@ impl Gateway {
                 resources: declares("/resources"),
                 completions: declares("/completions"),
                 logging: logging && declares("/logging"),
+                subscribe: declares("/resources/subscribe"),
             };
         }
         let Some(surface) = self.approved_surface(server) else {
-            return Offers { prompts: true, resources: true, completions: true, logging };
+            return Offers { prompts: true, resources: true, completions: true, logging, subscribe: true };
         };
         let has = |kind| surface.of(kind).next().is_some();
         let prompts = has(DefinitionKind::Prompt);
         let resources = has(DefinitionKind::Resource) || has(DefinitionKind::Template);
-        Offers { prompts, resources, completions: prompts || has(DefinitionKind::Template), logging }
+        // Whether its resources can be subscribed to is known when it runs; refused is clearer than never
+        // offered.
+        let completions = prompts || has(DefinitionKind::Template);
+        Offers { prompts, resources, completions, logging, subscribe: resources }
     }
 }

@@ -41,6 +41,8 @@ pub enum ErrorCode {
     Cancelled,
     /// The server limits requests and asks to come back later.
     RateLimited,
+    /// The server does not tell of this resource.
+    NotHonored,
     /// A fault of Toolgate's own.
     Internal,
 }
@@ -63,6 +65,7 @@ impl ErrorCode {
             Self::Audit => "audit_unavailable",
             Self::Cancelled => "cancelled",
             Self::RateLimited => "rate_limited",
+            Self::NotHonored => "not_honored",
             Self::Internal => "internal",
         }
     }
@@ -72,7 +75,9 @@ impl ErrorCode {
         match self {
             Self::Denied | Self::ResultDenied | Self::Unanswered => codes::DENIED,
             Self::Asked | Self::TooManyAsks => codes::ASK_PENDING,
-            Self::ServerUnavailable | Self::MayHaveRun | Self::RateLimited => codes::UPSTREAM_UNAVAILABLE,
+            Self::ServerUnavailable | Self::MayHaveRun | Self::RateLimited | Self::NotHonored => {
+                codes::UPSTREAM_UNAVAILABLE
+            }
             Self::Authentication => codes::AUTHENTICATION_NEEDED,
             Self::TimedOut => codes::TIMED_OUT,
             Self::Adapter => codes::PLUGIN_FAULT,

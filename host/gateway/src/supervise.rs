@@ -93,12 +93,19 @@ pub(crate) async fn follow(
             Event::QuestionRefused { method, why } => gateway.note_unplaced(&server, &method, why.as_str()),
             Event::Closed { reason } => {
                 tracing::info!(server = %server.name, %reason, "connection ended");
-                if link.live.load_full().is_some_and(|now| Arc::ptr_eq(&now, &live)) {
+                let now = link.live.load_full();
+                if now.as_ref().is_some_and(|now| Arc::ptr_eq(now, &live)) {
                     link.live.store(None);
                     link.with_health(|health| health.ended(Instant::now(), reason.clone()));
                 }
+                if now.is_none_or(|now| Arc::ptr_eq(&now, &live)) {
+                    gateway.subscriptions.closed(&key);
+                }
+                gateway.mind(&key, &server);
                 return;
             }
+            Event::ResourceUpdated(uri) => gateway.resource_updated(&key, &server, &live, &uri),
+            Event::Missed => gateway.missed(&key, &server),
             _ => {}
         }
     }
@@ -112,8 +119,10 @@ async fn idled(gateway: &Weak<Gateway>, key: &Key, link: &Link, live: &Arc<Live>
     let Some(limit) = gateway.upgrade().map(|gateway| gateway.config.serve.session_idle) else { return };
     loop {
         tokio::time::sleep((limit / 4).clamp(Duration::from_millis(20), LOOK)).await;
-        // The place and its follower hold the connection; a third holder is a call that runs.
-        if Arc::strong_count(live) > 2 {
+        // The place and its follower hold the connection; a third holder is a call that runs. A
+        // subscription needs it as well (RES-008).
+        let subscribed = gateway.upgrade().is_some_and(|gateway| gateway.subscriptions.holds(key));
+        if subscribed || Arc::strong_count(live) > 2 {
             link.touch();
         } else if link.idle() >= limit {
             return;

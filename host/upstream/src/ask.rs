@@ -18,6 +18,7 @@ use toolgate_wire::{Outcome, edit, headers};
 use crate::error::{RequestError, quote};
 use crate::hub::Hub;
 use crate::link::{Link, ModernHeaders, Outgoing};
+use crate::listen;
 use crate::logs::Logs;
 use crate::pending::{Progress, Reply, Shared};
 use crate::question::Question;
@@ -61,7 +62,8 @@ impl From<RequestError> for Failure {
 
 /// Sends the request and waits for its end.
 pub(crate) async fn ask(hub: &Hub, link: &Link, ask: Ask<'_>) -> Result<Outcome, Failure> {
-    let wants_progress = ask.progress.is_some();
+    // A subscription has an acknowledgement instead, which comes the same way.
+    let wants_progress = ask.progress.is_some() && ask.method != listen::METHOD;
     let mut ticket = hub.pending.open(ask.progress, ask.questions, ask.logs)?;
     let token = wants_progress.then_some(ticket.id);
     let params = prepare(&hub.server, ask.method, ask.params, ask.meta, token)?;

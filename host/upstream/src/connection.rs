@@ -30,7 +30,7 @@ use crate::{listen, listing};
 /// A cheap handle; the connection ends with the last clone.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
     _alive: Arc<DropGuard>,
 }
 
@@ -41,8 +41,10 @@ pub(crate) struct Core {
     pub(crate) link: Link,
     pub(crate) hello: Hello,
     meta: Option<ModernMeta>,
-    timeouts: Timeouts,
+    pub(crate) timeouts: Timeouts,
     told_level: Told,
+    /// The subscriptions of the modern era.
+    pub(crate) listening: listen::Listening,
     /// Cancelled when the connection is given up or closed.
     pub(crate) over: CancellationToken,
 }
@@ -116,6 +118,7 @@ impl Connection {
             meta,
             timeouts: spec.timeouts,
             told_level: Told::default(),
+            listening: listen::Listening::new(),
             over: CancellationToken::new(),
         });
         listen::start(&core);

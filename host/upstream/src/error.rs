@@ -207,6 +207,16 @@ pub enum RequestError {
         /// What is wrong with it and where.
         detail: String,
     },
+    /// The server does not tell of this resource, though it declares subscriptions (RES-018).
+    #[error("server `{server}` does not say when `{}` changes: {detail}", quote(.uri, 200))]
+    NotHonored {
+        /// The server.
+        server: String,
+        /// The resource.
+        uri: String,
+        /// What it said.
+        detail: String,
+    },
     /// The server does not declare the capability, so it was not asked (PR-22).
     #[error("server `{server}` does not offer `{capability}`, so `{method}` was not sent")]
     NotOffered {
@@ -227,6 +237,7 @@ impl RequestError {
             Self::NotSent { .. }
             | Self::Refused { .. }
             | Self::RateLimited { .. }
+            | Self::NotHonored { .. }
             | Self::NotOffered { .. } => false,
             Self::MayHaveRun { .. } | Self::TooLarge { .. } | Self::BadReply { .. } => true,
             Self::TimedOut { sent, .. } | Self::Cancelled { sent, .. } => *sent,
@@ -245,6 +256,7 @@ impl RequestError {
             Self::RateLimited { .. } => "upstream_rate_limited",
             Self::TooLarge { .. } => "upstream_reply_too_large",
             Self::BadReply { .. } => "upstream_bad_reply",
+            Self::NotHonored { .. } => "upstream_not_honored",
             Self::NotOffered { .. } => "upstream_not_offered",
         }
     }

@@ -5,16 +5,18 @@
 //! "the list changed" is one flag however often it is said, other notifications wait in a bounded
 //! queue whose overflow is counted, and one small task carries both to the channel.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{Notify, mpsc};
-use toolgate_wire::{ListKind, Notification};
+use toolgate_wire::{ListKind, Notification, edit};
 
 use crate::question::Unplaced;
 
 /// Notifications that wait at most; more are dropped, counted and logged.
 const MAX_WAITING: usize = 256;
+/// Longest URI that is kept of a notification, in bytes.
+const MAX_URI: usize = 8 * 1024;
 
 /// One thing that happened on a connection.
 #[derive(Debug)]
@@ -23,6 +25,12 @@ pub enum Event {
     /// What the server lists of a kind may have changed; said once for any number of notifications.
     /// Resources and their templates are one: `Resources`.
     ListChanged(ListKind),
+    /// A resource that was subscribed to, or one beneath it, changed; said once for any number of
+    /// notifications. The URI is the server's word.
+    ResourceUpdated(String),
+    /// Something may have been missed: every subscription has to be made sure of, and every resource
+    /// subscribed to may have changed.
+    Missed,
     /// Any other notification that belongs to no request, as it came.
     Notification(Notification),
     /// The server asked something that belongs to no call, and was refused.
@@ -48,9 +56,9 @@ pub(crate) struct EventQueue {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    tools: bool,
-    prompts: bool,
-    resources: bool,
+    lists: BTreeSet<ListKind>,
+    missed: bool,
+    updated: BTreeSet<String>,
     others: VecDeque<Notification>,
     refused: VecDeque<(String, Unplaced)>,
     dropped: u64,
@@ -66,12 +74,13 @@ impl EventQueue {
     }
 
     /// A notification that belongs to no request.
-    pub(crate) fn notification(&self, notification: Notification) {
+    pub(crate) fn notification(&self, notification: &Notification) {
         self.change(|waiting| match notification.method.as_str() {
-            "notifications/tools/list_changed" => waiting.tools = true,
-            "notifications/prompts/list_changed" => waiting.prompts = true,
-            "notifications/resources/list_changed" => waiting.resources = true,
-            _ if waiting.others.len() < MAX_WAITING => waiting.others.push_back(notification),
+            "notifications/resources/updated" => waiting.updated(notification),
+            "notifications/tools/list_changed" => drop(waiting.lists.insert(ListKind::Tools)),
+            "notifications/prompts/list_changed" => drop(waiting.lists.insert(ListKind::Prompts)),
+            "notifications/resources/list_changed" => drop(waiting.lists.insert(ListKind::Resources)),
+            _ if waiting.others.len() < MAX_WAITING => waiting.others.push_back(notification.clone()),
             _ => waiting.dropped += 1,
         });
     }
@@ -89,11 +98,19 @@ impl EventQueue {
 
     /// Everything the server shows may be different now (a new session, a missed stream).
     pub(crate) fn all_changed(&self) {
-        self.change(|waiting| {
-            waiting.tools = true;
-            waiting.prompts = true;
-            waiting.resources = true;
-        });
+        self.lists_changed();
+        self.missed();
+    }
+
+    /// Every list may be different now.
+    pub(crate) fn lists_changed(&self) {
+        let all = [ListKind::Tools, ListKind::Prompts, ListKind::Resources];
+        self.change(|waiting| waiting.lists.extend(all));
+    }
+
+    /// What was said of resources may have been missed, and subscriptions may be gone.
+    pub(crate) fn missed(&self) {
+        self.change(|waiting| waiting.missed = true);
     }
 
     /// The end. The first reason stays.
@@ -114,6 +131,21 @@ impl EventQueue {
     }
 }
 
+impl Waiting {
+    /// Where there are too many, or one cannot be kept, anything may have changed.
+    fn updated(&mut self, notification: &Notification) {
+        let params = notification.params.as_deref();
+        let uri = params.and_then(|params| edit::get(params.get(), "/uri")).and_then(edit::string);
+        match uri {
+            Some(uri) if uri.len() <= MAX_URI && self.updated.len() < MAX_WAITING => {
+                self.updated.insert(uri);
+            }
+            Some(_) => self.missed = true,
+            None => self.dropped += 1,
+        }
+    }
+}
+
 async fn carry(server: String, queue: Arc<EventQueue>, out: mpsc::Sender<Event>) {
     loop {
         tokio::select! {
@@ -124,16 +156,14 @@ async fn carry(server: String, queue: Arc<EventQueue>, out: mpsc::Sender<Event>)
         if taken.dropped > 0 {
             tracing::warn!(server, dropped = taken.dropped, "notifications dropped: the queue was full");
         }
-        let flags = [
-            (taken.tools, Event::ListChanged(ListKind::Tools)),
-            (taken.prompts, Event::ListChanged(ListKind::Prompts)),
-            (taken.resources, Event::ListChanged(ListKind::Resources)),
-        ];
         let closed = taken.closed.map(|reason| Event::Closed { reason });
         let ended = closed.is_some();
-        let events = flags
+        let events = taken
+            .lists
             .into_iter()
-            .filter_map(|(set, event)| set.then_some(event))
+            .map(Event::ListChanged)
+            .chain(taken.missed.then_some(Event::Missed))
+            .chain(taken.updated.into_iter().map(Event::ResourceUpdated))
             .chain(taken.others.into_iter().map(Event::Notification))
             .chain(taken.refused.into_iter().map(|(method, why)| Event::QuestionRefused { method, why }))
             .chain(closed);

@@ -65,6 +65,8 @@ struct Core {
     endpoint: OnceLock<Url>,
     headers: HeaderMap,
     session: SessionCell,
+    /// How long a new `initialize` may take.
+    init_limit: Duration,
     answers: Arc<Semaphore>,
     stop: CancellationToken,
 }
@@ -94,6 +96,7 @@ impl HttpLink {
             endpoint: OnceLock::new(),
             headers,
             session: SessionCell::default(),
+            init_limit: spec.timeouts.init,
             answers: Arc::new(Semaphore::new(MAX_ANSWERS)),
             stop: CancellationToken::new(),
         });

@@ -13,6 +13,7 @@ use toolgate_wire::{ErrorObject, Id, Message, Notification, Outcome, Request, Re
 
 use crate::error::{RequestError, quote};
 use crate::events::EventQueue;
+use crate::listen;
 use crate::pending::{Pending, Reply};
 use crate::question::{self, Questions, Unplaced};
 use crate::spec::Limits;
@@ -155,14 +156,15 @@ impl Hub {
             }
             return;
         }
-        if notification.method != "notifications/progress" {
-            self.events.notification(notification);
-            return;
-        }
+        let token = match notification.method.as_str() {
+            "notifications/progress" => "/progressToken",
+            listen::ACKNOWLEDGED => "/_meta/io.modelcontextprotocol~1subscriptionId",
+            _ => return self.events.notification(&notification),
+        };
         let token = notification
             .params
             .as_ref()
-            .and_then(|params| edit::get(params.get(), "/progressToken"))
+            .and_then(|params| edit::get(params.get(), token))
             .and_then(|token| token.parse::<u64>().ok());
         if let (Some(token), Some(params)) = (token, notification.params) {
             self.pending.progress(token, params);

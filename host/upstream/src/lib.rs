@@ -28,6 +28,7 @@ mod pending;
 mod question;
 mod spec;
 mod stdio;
+mod subscribe;
 mod sys;
 
 pub use backoff::{Backoff, BackoffRules, Next};

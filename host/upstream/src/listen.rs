@@ -1,17 +1,36 @@
-//! `subscriptions/listen` of the modern era: the standing request on which a server says that its
-//! lists changed (spec 2026-07-28, "subscriptions").
+//! `subscriptions/listen` of the modern era: the one standing request on which a server says that its
+//! lists and the resources somebody subscribed to changed (spec 2026-07-28, "subscriptions").
 //!
-//! Only declared kinds are asked for. When the request ends (the server's choice, a broken
-//! stream) it is sent again under a new id, with growing pauses, and since something may have
-//! been missed, everything counts as changed. A server that refuses it is left alone.
+//! Only declared kinds are asked for. What is wanted changes, a request that stands does not: a new one
+//! is sent, and the old one is given up when the new one is acknowledged, so that nothing is missed in
+//! between. When the request ends by itself (the server's choice, a broken stream) it is sent again
+//! under a new id, with growing pauses, and since something may have been missed, everything counts as
+//! changed. A server that refuses it is left alone until something else is wanted.
+//!
+//! Bounds: at most two such requests at a time; who waits for an acknowledgement has a deadline of its
+//! own. The number of resources is bounded by whoever subscribes.
 
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::value::RawValue;
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 use toolgate_wire::envelope::Era;
 use toolgate_wire::{Outcome, edit};
 
+use crate::ask::Failure;
 use crate::connection::{Core, RequestOptions};
+use crate::error::quote;
+use crate::pending::Progress;
+
+/// The method.
+pub(crate) const METHOD: &str = "subscriptions/listen";
+/// Its first message.
+pub(crate) const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
@@ -19,6 +38,90 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 const HEALTHY: Duration = Duration::from_secs(30);
 /// No deadline: the request ends with the connection.
 const UNBOUNDED: Duration = Duration::MAX;
+/// Resources that are wanted together are asked for together.
+const SETTLE: Duration = Duration::from_millis(10);
+/// A server that has not acknowledged by then does not; its stream is read all the same.
+const ACK_WAIT: Duration = Duration::from_secs(20);
+
+/// Which resources are wanted, and what the server said to that.
+#[derive(Debug)]
+pub(crate) struct Listening {
+    wanted: watch::Sender<Wanted>,
+    answered: watch::Sender<Answered>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Wanted {
+    /// Counts the changes.
+    turn: u64,
+    uris: BTreeSet<String>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Answered {
+    /// The turn of [`Wanted`] that this answers.
+    turn: u64,
+    accepted: BTreeSet<String>,
+    /// Why nothing was accepted, where the server said so.
+    refused: Option<String>,
+}
+
+impl Listening {
+    pub(crate) fn new() -> Self {
+        Self { wanted: watch::channel(Wanted::default()).0, answered: watch::channel(Answered::default()).0 }
+    }
+
+    /// Wants to hear of one resource more, and resolves when the server accepted it; the error says why
+    /// it did not. A future that is dropped wants it no more.
+    pub(crate) async fn add(&self, uri: &str) -> Result<(), String> {
+        let mut turn = 0;
+        self.wanted.send_if_modified(|wanted| {
+            let new = wanted.uris.insert(uri.to_owned());
+            wanted.turn += u64::from(new);
+            turn = wanted.turn;
+            new
+        });
+        let mut adding = Adding { listening: self, uri, keep: false };
+        let mut answers = self.answered.subscribe();
+        let Ok(answered) = answers.wait_for(|answered| answered.turn >= turn).await else {
+            return Err("the connection is over".to_owned());
+        };
+        if answered.accepted.contains(uri) {
+            adding.keep = true;
+            return Ok(());
+        }
+        let refused = answered.refused.clone();
+        Err(refused.unwrap_or_else(|| "its acknowledgement leaves the resource out".to_owned()))
+    }
+
+    /// Wants to hear of a resource no more.
+    pub(crate) fn remove(&self, uri: &str) {
+        self.wanted.send_if_modified(|wanted| {
+            let had = wanted.uris.remove(uri);
+            wanted.turn += u64::from(had);
+            had
+        });
+    }
+
+    fn answer(&self, turn: u64, accepted: BTreeSet<String>, refused: Option<String>) {
+        self.answered.send_replace(Answered { turn, accepted, refused });
+    }
+}
+
+/// A resource that is wanted for as long as somebody waits for it, or for good once it is accepted.
+struct Adding<'a> {
+    listening: &'a Listening,
+    uri: &'a str,
+    keep: bool,
+}
+
+impl Drop for Adding<'_> {
+    fn drop(&mut self) {
+        if !self.keep {
+            self.listening.remove(self.uri);
+        }
+    }
+}
 
 /// Starts listening in the background, if the server can say anything.
 pub(crate) fn start(core: &Arc<Core>) {
@@ -30,55 +133,159 @@ pub(crate) fn start(core: &Arc<Core>) {
         ("/prompts/listChanged", "promptsListChanged"),
         ("/resources/listChanged", "resourcesListChanged"),
     ];
-    let wanted: Vec<String> = kinds
-        .into_iter()
-        .filter(|(declared, _)| core.declares(declared))
-        .map(|(_, name)| format!(r#""{name}":true"#))
-        .collect();
-    if wanted.is_empty() {
+    let kinds: Vec<&str> =
+        kinds.into_iter().filter(|(declared, _)| core.declares(declared)).map(|(_, name)| name).collect();
+    if kinds.is_empty() && !core.declares("/resources/subscribe") {
         return;
     }
-    let params = format!(r#"{{"notifications":{{{}}}}}"#, wanted.join(","));
     let core = Arc::clone(core);
     tokio::spawn(async move {
         let over = core.over.clone();
         tokio::select! {
             () = over.cancelled() => {}
-            () = keep_listening(&core, params) => {}
+            () = keep_listening(&core, &kinds) => {}
         }
+        // Nothing is accepted any more, and nobody waits for it.
+        core.listening.answer(u64::MAX, BTreeSet::new(), Some("the connection is over".to_owned()));
     });
 }
 
-async fn keep_listening(core: &Core, params: String) {
-    let Ok(params) = edit::raw(params) else { return };
+async fn keep_listening(core: &Core, kinds: &[&str]) {
+    let mut wanted = core.listening.wanted.subscribe();
     let mut pause = FIRST_PAUSE;
+    let mut old: Option<Standing<'_>> = None;
+    // Whether something may have been missed.
+    let mut gap = false;
     loop {
-        let started = tokio::time::Instant::now();
-        let options = RequestOptions {
-            timeout: Some(UNBOUNDED),
-            max_total: Some(UNBOUNDED),
-            ..RequestOptions::default()
+        let want = wanted.borrow_and_update().clone();
+        let begun = if kinds.is_empty() && want.uris.is_empty() {
+            None
+        } else {
+            Standing::begin(core, kinds, &want.uris)
         };
-        let outcome = core.request("subscriptions/listen", Some(&params), options).await;
-        match outcome {
-            Ok(Outcome::Error(error)) => {
-                tracing::info!(server = core.hub.server, code = error.code, "no subscriptions");
+        let Some(mut now) = begun else {
+            old = None;
+            core.listening.answer(want.turn, BTreeSet::new(), None);
+            if wanted.changed().await.is_err() {
                 return;
             }
-            Err(failure) if !failure.error.may_have_run() => {
-                tracing::info!(server = core.hub.server, error = %failure.error, "no subscriptions");
-                return;
+            continue;
+        };
+        let ended = match now.acknowledged(&mut old).await {
+            Ok(accepted) => {
+                core.listening.answer(want.turn, accepted, None);
+                old = None;
+                if std::mem::take(&mut gap) {
+                    core.hub.events.missed();
+                }
+                tokio::select! {
+                    ended = &mut now.asked => Some(ended),
+                    changed = wanted.changed() => {
+                        if changed.is_err() {
+                            return;
+                        }
+                        None
+                    }
+                }
             }
-            Ok(Outcome::Result(_)) | Err(_) => {}
-        }
+            Err(ended) => Some(ended),
+        };
         if core.hub.pending.closed().is_some() {
             return;
         }
-        if started.elapsed() >= HEALTHY {
+        let Some(ended) = ended else {
+            tokio::time::sleep(SETTLE).await;
+            old = Some(now);
+            continue;
+        };
+        if let Some(reason) = refusal(ended) {
+            tracing::info!(server = core.hub.server, reason, "no subscriptions");
+            let held = core.listening.answered.borrow().accepted.clone();
+            let held = if old.is_some() { held } else { BTreeSet::new() };
+            core.listening.answer(want.turn, held, Some(reason));
+            if std::mem::take(&mut gap) {
+                core.hub.events.missed();
+            }
+            tokio::select! {
+                changed = wanted.changed() => if changed.is_err() { return },
+                () = ended_of(&mut old), if old.is_some() => old = None,
+            }
+            continue;
+        }
+        if now.started.elapsed() >= HEALTHY {
             pause = FIRST_PAUSE;
         }
         tokio::time::sleep(pause).await;
         pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
-        core.hub.events.all_changed();
+        gap = true;
+        core.hub.events.lists_changed();
+    }
+}
+
+/// One such request while it stands.
+struct Standing<'a> {
+    asked: Pin<Box<dyn Future<Output = Result<Outcome, Failure>> + Send + 'a>>,
+    acks: mpsc::Receiver<Progress>,
+    started: Instant,
+}
+
+impl<'a> Standing<'a> {
+    fn begin(core: &'a Core, kinds: &[&str], uris: &BTreeSet<String>) -> Option<Self> {
+        let mut members: Vec<String> = kinds.iter().map(|name| format!(r#""{name}":true"#)).collect();
+        if !uris.is_empty() {
+            let uris: Vec<String> = uris.iter().map(|uri| edit::quote(uri)).collect();
+            members.push(format!(r#""resourceSubscriptions":[{}]"#, uris.join(",")));
+        }
+        let params = edit::raw(format!(r#"{{"notifications":{{{}}}}}"#, members.join(","))).ok()?;
+        let (told, acks) = mpsc::channel(1);
+        let options = RequestOptions {
+            timeout: Some(UNBOUNDED),
+            max_total: Some(UNBOUNDED),
+            progress: Some(told),
+            ..RequestOptions::default()
+        };
+        let asked = Box::pin(async move { core.request(METHOD, Some(&params), options).await });
+        Some(Self { asked, acks, started: Instant::now() })
+    }
+
+    /// What the server accepts of it, or how it ended before that. What stood until now is read on.
+    async fn acknowledged(
+        &mut self,
+        old: &mut Option<Standing<'_>>,
+    ) -> Result<BTreeSet<String>, Result<Outcome, Failure>> {
+        let patience = tokio::time::sleep(ACK_WAIT);
+        tokio::pin!(patience);
+        loop {
+            tokio::select! {
+                biased;
+                Some(ack) = self.acks.recv() => return Ok(accepted(&ack.params)),
+                ended = &mut self.asked => return Err(ended),
+                () = ended_of(old), if old.is_some() => *old = None,
+                () = &mut patience => return Ok(BTreeSet::new()),
+            }
+        }
+    }
+}
+
+async fn ended_of(standing: &mut Option<Standing<'_>>) {
+    if let Some(standing) = standing {
+        let _ = (&mut standing.asked).await;
+    }
+}
+
+fn accepted(params: &RawValue) -> BTreeSet<String> {
+    let uris = edit::get(params.get(), "/notifications/resourceSubscriptions");
+    let uris = uris.and_then(|list| edit::elements(list).ok()).unwrap_or_default();
+    uris.into_iter().filter_map(edit::string).collect()
+}
+
+/// Why the server does not want such a request; `None` where it only ended.
+fn refusal(ended: Result<Outcome, Failure>) -> Option<String> {
+    match ended {
+        Ok(Outcome::Error(error)) => {
+            Some(format!("it answers with error {}: {}", error.code, quote(&error.message, 200)))
+        }
+        Err(failure) if !failure.error.may_have_run() => Some(failure.error.to_string()),
+        Ok(Outcome::Result(_)) | Err(_) => None,
     }
 }

@@ -77,6 +77,11 @@ const NOT_RUN: &[NotRun] = &[
         covered_by: "card_012_a_plugin_goes_through_a_registry_without_referrers_by_the_fallback_tag",
     },
     NotRun {
+        begins: "toolgate mcp subscribe",
+        why: "waits for a server",
+        covered_by: "res_015_res_016_res_020_the_command_line_subscribes_shows_what_stands_and_follows",
+    },
+    NotRun {
         begins: "toolgate registry serve",
         why: "never ends",
         covered_by: "a_registry_is_served_verified_and_mirrored_over_http",

@@ -154,7 +154,7 @@ fn an_address_that_others_can_reach_is_refused() {
 }
 
 /// Starts a fixture that serves HTTP and gives its URL; it ends with the returned guard.
-fn upstream(sandbox: &toolgate_e2e::Sandbox, options: &[&str]) -> (String, Guard) {
+pub(crate) fn upstream(sandbox: &toolgate_e2e::Sandbox, options: &[&str]) -> (String, Guard) {
     use std::io::BufRead;
     let mut child = std::process::Command::new(sandbox.fixture())
         .args(["--http", "127.0.0.1:0"])
@@ -167,7 +167,7 @@ fn upstream(sandbox: &toolgate_e2e::Sandbox, options: &[&str]) -> (String, Guard
     (format!("http://127.0.0.1:{}/mcp/?k=a%2Fb", line.trim()), Guard(child))
 }
 
-struct Guard(std::process::Child);
+pub(crate) struct Guard(std::process::Child);
 
 impl Drop for Guard {
     fn drop(&mut self) {

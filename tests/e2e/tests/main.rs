@@ -43,6 +43,7 @@ mod registry;
 mod servers;
 mod sinks;
 mod stopping;
+mod subscriptions;
 mod surface;
 mod tried;
 mod vectors;

@@ -28,7 +28,7 @@ fn listed(client: &mut Stdio, method: &str, member: &str) -> Vec<Value> {
 }
 
 #[test]
-fn pr_03_resources_templates_and_prompts_are_listed_as_their_server_wrote_them() {
+fn pr_03_res_001_prm_001_resources_templates_and_prompts_are_listed_as_their_server_wrote_them() {
     let sandbox = full(ALLOW);
     let mut client = client(&sandbox);
     let resources = listed(&mut client, "resources/list", "resources");

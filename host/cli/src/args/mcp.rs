@@ -20,6 +20,8 @@ pub(crate) enum Mcp {
     Resources(surface::McpResources),
     /// Read a resource: `read SERVER URI`.
     Read(surface::McpRead),
+    /// Print a resource's URI whenever its server says that it changed: `subscribe SERVER URI…`.
+    Subscribe(surface::McpSubscribe),
     /// List the prompts a persona sees.
     Prompts(surface::McpListed),
     /// Render a prompt: `prompt SERVER.PROMPT --json '{"a":"b"}'`.

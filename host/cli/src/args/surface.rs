@@ -35,6 +35,20 @@ pub(crate) struct McpRead {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct McpSubscribe {
+    /// Name of the server.
+    pub(crate) server: String,
+    /// The resources' URIs, as the server lists them or as a template makes them.
+    #[arg(required = true)]
+    pub(crate) uris: Vec<String>,
+    /// End after so many updates; without it, with Ctrl-C.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) count: Option<u64>,
+    #[command(flatten)]
+    pub(crate) how: How,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct McpPrompt {
     /// The prompt, as SERVER.PROMPT or by the name a client sees.
     pub(crate) prompt: String,

@@ -24,7 +24,7 @@ use crate::caller::Claims;
 use crate::changes::ListChanges;
 use crate::inbound::Refusal;
 use crate::running::Ticket;
-use crate::{legacy, reply};
+use crate::{legacy, listening, reply};
 
 /// Carries the session id both ways.
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -50,8 +50,7 @@ pub(super) async fn request(
     };
     match begin(&session, &request.id) {
         Ok(ticket) => {
-            let wanted = Some(Arc::clone(&session.wanted));
-            let asked = Asked { caller, client: Client::silent(), request, param_headers: None, wanted };
+            let asked = asked(&session, caller, request);
             exchange::run(shared, asked, accepts, Hold::Session(ticket), Some(&session)).await
         }
         Err(error) => answer::error(StatusCode::BAD_REQUEST, Some(&request.id), error),
@@ -92,9 +91,7 @@ pub(super) async fn batch(
         match item {
             Ok(Message::Request(request)) => match start(&session, admitted, &request) {
                 Ok((caller, ticket)) => {
-                    let wanted = Some(Arc::clone(&session.wanted));
-                    let asked =
-                        Asked { caller, client: Client::silent(), request, param_headers: None, wanted };
+                    let asked = asked(&session, caller, request);
                     running.push(exchange::run_quietly(shared, asked, ticket));
                 }
                 Err(error) => replies.push(reply::response(Some(&request.id), Outcome::Error(error))),
@@ -103,9 +100,9 @@ pub(super) async fn batch(
             Err(refusal) => replies.push(reply::response(refusal.id.as_ref(), Outcome::Error(refusal.error))),
         }
     }
-    let asked = !running.is_empty() || !replies.is_empty();
+    let expects_reply = !running.is_empty() || !replies.is_empty();
     replies.extend(join_all(running).await.into_iter().flatten());
-    if !asked {
+    if !expects_reply {
         return answer::empty(StatusCode::ACCEPTED);
     }
     let text = (!replies.is_empty()).then(|| format!("[{}]", replies.join(",")));
@@ -155,6 +152,7 @@ async fn initialize(shared: &Arc<Shared>, admitted: &Admitted, accepts: Accepts,
         Err(error) => Outcome::Error(error),
         Ok(caller) => {
             let offers = shared.backend.offers(&caller).await;
+            session.declared(offers);
             let instructions = shared.backend.instructions(&caller).await;
             legacy::initialize_result(version, offers, instructions)
                 .map_or_else(Outcome::Error, Outcome::Result)
@@ -184,17 +182,20 @@ async fn announce(
 ) {
     let replaced = session.open_stream();
     loop {
-        let kinds = tokio::select! {
+        let messages = tokio::select! {
             () = shared.options.shutdown.cancelled() => break,
             () = replaced.cancelled() => break,
             () = items.closed() => break,
             () = admitted.revoked(&shared) => break,
-            kinds = changes.next() => kinds,
+            kinds = changes.next() => match kinds {
+                Some(kinds) => legacy::list_changed(kinds, session.offers()),
+                None => break,
+            },
+            told = session.subscriber.next() => listening::legacy_messages(told),
         };
-        let Some(kinds) = kinds else { break };
-        for kind in kinds {
+        for message in messages {
             // A stream that is gone is noticed above.
-            let _ = items.send(Item::Message(reply::notification(kind.changed(), None))).await;
+            let _ = items.send(Item::Message(message)).await;
         }
     }
     session.stream_closed(&replaced);
@@ -226,6 +227,12 @@ fn start(session: &Session, admitted: &Admitted, request: &Request) -> Result<(C
     }
     let caller = caller(session, admitted, request.params.as_deref())?;
     Ok((caller, begin(session, &request.id)?))
+}
+
+fn asked(session: &Session, caller: Caller, request: Request) -> Asked {
+    let wanted = Some(Arc::clone(&session.wanted));
+    let subscriber = Some(Arc::clone(&session.subscriber));
+    Asked { caller, client: Client::silent(), request, param_headers: None, wanted, subscriber }
 }
 
 fn begin(session: &Session, id: &Id) -> Result<Ticket, ErrorObject> {

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use toolgate_wire::envelope::Era;
 use toolgate_wire::headers::{self, HeaderFault, HeaderMismatch};
-use toolgate_wire::{ErrorObject, Id, Outcome, Request};
+use toolgate_wire::{ErrorObject, Id, Request};
 
 use super::Shared;
 use super::admit::Admitted;
@@ -17,9 +17,10 @@ use super::body::Accepts;
 use super::exchange::{self, Hold};
 use super::share::Share;
 use super::stream::{self, Item};
+use crate::backend::Caller;
 use crate::call::Asked;
 use crate::caller::Claims;
-use crate::changes::ListChanges;
+use crate::listening::{Listening, Step};
 use crate::modern::Filter;
 use crate::{modern, reply};
 
@@ -46,9 +47,6 @@ pub(super) async fn request(
         Ok(share) => share,
         Err(text) => return answer::too_many(&text),
     };
-    if request.method == "subscriptions/listen" {
-        return listen(shared, admitted, accepts, &request, share);
-    }
     let param_headers = match param_headers(parts) {
         Ok(headers) => headers,
         Err(mismatch) => {
@@ -60,7 +58,11 @@ pub(super) async fn request(
     let session = format!("http:{}:{thread}", admitted.credential.id);
     let client = modern::client(request.params.as_deref());
     let caller = admitted.caller(session, Era::Modern, claims, client.abilities());
-    let asked = Asked { caller, client, request, param_headers: Some(param_headers), wanted: None };
+    if request.method == "subscriptions/listen" {
+        return listen(shared, admitted, accepts, caller, &request, share);
+    }
+    let param_headers = Some(param_headers);
+    let asked = Asked { caller, client, request, param_headers, wanted: None, subscriber: None };
     exchange::run(shared, asked, accepts, Hold::Alone(share), None).await
 }
 
@@ -107,6 +109,7 @@ fn listen(
     shared: &Arc<Shared>,
     admitted: &Admitted,
     accepts: Accepts,
+    caller: Caller,
     request: &Request,
     share: Share,
 ) -> Reply {
@@ -119,14 +122,12 @@ fn listen(
         return answer::refuse(StatusCode::NOT_ACCEPTABLE, "a subscription is text/event-stream; accept it");
     }
     let (items, queue) = mpsc::channel(stream::QUEUE);
-    let changes = ListChanges::new(shared.backend.changes());
-    let first = Item::Message(modern::acknowledged(id, &filter));
-    let telling = tell(Arc::clone(shared), admitted.clone(), id.clone(), filter, changes, items);
+    let telling = tell(Arc::clone(shared), admitted.clone(), caller, id.clone(), filter, items);
     shared.tasks.spawn(async move {
         telling.await;
         drop(share);
     });
-    answer::events(stream::body(Some(first), queue, shared.options.keep_alive, None))
+    answer::events(stream::body(None, queue, shared.options.keep_alive, None))
 }
 
 /// Feeds a subscription until the client closes it, its token ends, or the server stops; the last two
@@ -134,27 +135,40 @@ fn listen(
 async fn tell(
     shared: Arc<Shared>,
     admitted: Admitted,
+    caller: Caller,
     id: Id,
     filter: Filter,
-    mut changes: ListChanges,
     items: mpsc::Sender<Item>,
 ) {
-    loop {
-        let kinds = tokio::select! {
-            () = items.closed() => return,
-            () = shared.options.shutdown.cancelled() => break,
-            () = admitted.revoked(&shared) => break,
-            kinds = changes.next() => kinds,
-        };
-        let Some(kinds) = kinds else { break };
-        for kind in kinds.into_iter().filter(|kind| filter.wants(*kind)) {
-            // A stream that is gone is noticed above.
-            let _ = items.send(Item::Message(modern::list_changed(&id, kind))).await;
+    let cancel = shared.calls.child_token();
+    let opening = Listening::open(&shared.backend, &caller, &id, filter, &cancel);
+    tokio::pin!(opening);
+    let (mut listening, first) = tokio::select! {
+        opened = &mut opening => opened,
+        () = items.closed() => {
+            // Not dropped: what it has begun at servers it also ends.
+            cancel.cancel();
+            drop(opening.await);
+            return;
         }
-    }
-    let outcome = match modern::listen_result(&id) {
-        Ok(result) => reply::dress(Era::Modern, Outcome::Result(result)),
-        Err(error) => Outcome::Error(error),
+    };
+    let _ = items.send(Item::Message(first)).await;
+    let outcome = loop {
+        let step = tokio::select! {
+            () = items.closed() => return,
+            () = shared.options.shutdown.cancelled() => break listening.end(),
+            () = admitted.revoked(&shared) => break listening.end(),
+            step = listening.next() => step,
+        };
+        match step {
+            Step::End(outcome) => break outcome,
+            Step::Tell(messages) => {
+                for message in messages {
+                    // A stream that is gone is noticed above.
+                    let _ = items.send(Item::Message(message)).await;
+                }
+            }
+        }
     };
     drop(items.send(Item::Last(Some(reply::response(Some(&id), outcome)))).await);
 }

@@ -8,7 +8,7 @@
 //! `session_idle` ends by itself; with it end the connections that were opened for it alone.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::admit::Admitted;
 use crate::asking::Asking;
-use crate::backend::{Abilities, Backend};
+use crate::backend::{Abilities, Backend, Offers, Subscriber};
 use crate::logging::Wanted;
 use crate::options::HttpOptions;
 use crate::running::Running;
@@ -48,6 +48,10 @@ pub(super) struct Session {
     pub(super) wanted: Arc<Wanted>,
     /// What the client was asked and has not answered.
     pub(super) asking: Arc<Asking>,
+    /// What the client subscribed to; told on its stream, and kept for it while there is none.
+    pub(super) subscriber: Arc<Subscriber>,
+    /// What was declared in the handshake.
+    offers: OnceLock<Offers>,
     /// What runs now.
     pub(super) running: Arc<Running>,
     /// Ends with the session; parent of its calls and streams.
@@ -110,6 +114,8 @@ impl Sessions {
             abilities,
             wanted: Arc::default(),
             asking: Arc::default(),
+            subscriber: Subscriber::new(),
+            offers: OnceLock::new(),
             running: Running::new(self.max_running),
             end: CancellationToken::new(),
             credential: admitted.credential.id.clone(),
@@ -176,6 +182,7 @@ impl Sessions {
     fn stop(&self, session: &Session) {
         session.running.cancel_all();
         session.asking.end();
+        session.subscriber.end();
         session.end.cancel();
         self.backend.end_session(&session.name);
     }
@@ -186,6 +193,17 @@ impl Sessions {
 }
 
 impl Session {
+    /// Notes what the handshake declares.
+    pub(super) fn declared(&self, offers: Offers) {
+        // There is one handshake for a session.
+        let _ = self.offers.set(offers);
+    }
+
+    /// What was declared.
+    pub(super) fn offers(&self) -> Offers {
+        self.offers.get().copied().unwrap_or_default()
+    }
+
     /// Opens the stream for changes and closes the one before: a client that lost its connection comes
     /// back before the loss is noticed here.
     pub(super) fn open_stream(&self) -> CancellationToken {

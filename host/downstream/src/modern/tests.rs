@@ -32,7 +32,8 @@ fn a_subscription_accepts_only_what_is_served_and_keeps_the_type_of_its_id() {
         RawValue::from_string(r#"{"notifications":{"toolsListChanged":true,"somethingElse":true}}"#.into());
     let filter = filter(Some(&raw.unwrap())).unwrap();
     let id: Id = serde_json::from_str("\"1\"").unwrap();
-    let value: serde_json::Value = serde_json::from_str(&acknowledged(&id, &filter)).unwrap();
+    let value: serde_json::Value =
+        serde_json::from_str(&acknowledged(&id, &filter, &serde_json::Map::new())).unwrap();
     assert_eq!(value["params"]["notifications"], json!({ "toolsListChanged": true }));
     assert_eq!(value["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], json!("1"));
 }

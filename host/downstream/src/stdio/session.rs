@@ -16,11 +16,12 @@ use toolgate_wire::{
 
 use super::writer::Writer;
 use crate::asking::{Asking, Outlet, SessionAsker};
-use crate::backend::{Abilities, Backend, Caller, Client};
+use crate::backend::{Abilities, Backend, Caller, Client, Offers, Subscriber};
 use crate::call;
 use crate::caller::Claims;
 use crate::changes::ListChanges;
 use crate::inbound::{self, Inbound, Refusal};
+use crate::listening::{self, Listening, Step};
 use crate::logging::Wanted;
 use crate::options::StdioOptions;
 use crate::running::{Running, Ticket};
@@ -46,6 +47,9 @@ pub(super) struct Session {
     asking: Arc<Asking>,
     /// What a client of the initialize era wants to see of logs.
     wanted: Arc<Wanted>,
+    /// What was declared in the handshake, and what the client subscribed to after it.
+    offers: Mutex<Offers>,
+    subscriber: Arc<Subscriber>,
     /// Whether the client is being told of changes the legacy way.
     announcing: AtomicBool,
     running: Arc<Running>,
@@ -69,6 +73,8 @@ impl Session {
             client: Mutex::new(Client::silent()),
             asking: Arc::default(),
             wanted: Arc::default(),
+            offers: Mutex::default(),
+            subscriber: Subscriber::new(),
             announcing: AtomicBool::new(false),
             tasks: TaskTracker::new(),
             calls: CancellationToken::new(),
@@ -101,6 +107,7 @@ impl Session {
         self.streams.cancel();
         // Nobody is there to answer any more.
         self.asking.end();
+        self.subscriber.end();
         self.set_silent();
         self.tasks.close();
         let gone = self.writer.is_closed() || self.options.shutdown.is_cancelled();
@@ -194,13 +201,19 @@ impl Session {
         let outcome = match self.caller(&request) {
             Err(error) => Outcome::Error(error),
             Ok(caller) if caller.era == Era::Modern && request.method == "subscriptions/listen" => {
-                self.listen(&id, request.params.as_deref(), ticket.cancelled()).await
+                self.listen(&caller, &id, request.params.as_deref(), ticket.cancelled()).await
             }
             Ok(caller) => {
                 let progress = |step: String| self.writer.send_if_room(step);
                 let client = self.client();
-                let wanted = Some(Arc::clone(&self.wanted));
-                let asked = call::Asked { caller, client, request, param_headers: None, wanted };
+                let asked = call::Asked {
+                    caller,
+                    client,
+                    request,
+                    param_headers: None,
+                    wanted: Some(Arc::clone(&self.wanted)),
+                    subscriber: Some(Arc::clone(&self.subscriber)),
+                };
                 call::respond(&self.backend, asked, ticket.cancelled(), &progress).await
             }
         };
@@ -253,6 +266,7 @@ impl Session {
         let session = Arc::clone(self);
         self.tasks.spawn(async move {
             let offers = session.backend.offers(&caller).await;
+            *session.offers.lock().unwrap_or_else(PoisonError::into_inner) = offers;
             let instructions = session.backend.instructions(&caller).await;
             let outcome = match legacy::initialize_result(version, offers, instructions) {
                 Ok(result) => Outcome::Result(result),
@@ -270,6 +284,7 @@ impl Session {
             self.running.cancel_all();
             self.asking.end();
             self.wanted.clear();
+            self.subscriber.end();
         }
         let abilities = legacy::abilities(params);
         self.set_client(abilities);
@@ -326,13 +341,16 @@ impl Session {
         let session = Arc::clone(self);
         self.tasks.spawn(async move {
             loop {
-                let kinds = tokio::select! {
+                let messages = tokio::select! {
                     () = session.streams.cancelled() => return,
-                    kinds = changes.next() => kinds,
+                    kinds = changes.next() => match kinds {
+                        Some(kinds) => legacy::list_changed(kinds, session.offers()),
+                        None => return,
+                    },
+                    told = session.subscriber.next() => listening::legacy_messages(told),
                 };
-                let Some(kinds) = kinds else { return };
-                for kind in kinds {
-                    session.writer.send(reply::notification(kind.changed(), None)).await;
+                for message in messages {
+                    session.writer.send(message).await;
                 }
             }
         });
@@ -340,28 +358,41 @@ impl Session {
 
     /// A subscription of the modern era. It ends with a result when this side closes, and silently when
     /// the client cancels it.
-    async fn listen(&self, id: &Id, params: Option<&RawValue>, cancel: &CancellationToken) -> Outcome {
+    async fn listen(
+        &self,
+        caller: &Caller,
+        id: &Id,
+        params: Option<&RawValue>,
+        cancel: &CancellationToken,
+    ) -> Outcome {
         let filter = match modern::filter(params) {
             Ok(filter) => filter,
             Err(error) => return Outcome::Error(error),
         };
-        let mut changes = ListChanges::new(self.backend.changes());
-        self.writer.send(modern::acknowledged(id, &filter)).await;
+        let (mut listening, first) = Listening::open(&self.backend, caller, id, filter, cancel).await;
+        if !cancel.is_cancelled() {
+            self.writer.send(first).await;
+        }
         loop {
-            let kinds = tokio::select! {
-                () = self.streams.cancelled() => break,
-                () = cancel.cancelled() => break,
-                kinds = changes.next() => kinds,
+            let step = tokio::select! {
+                () = self.streams.cancelled() => return listening.end(),
+                () = cancel.cancelled() => return listening.end(),
+                step = listening.next() => step,
             };
-            let Some(kinds) = kinds else { break };
-            for kind in kinds.into_iter().filter(|kind| filter.wants(*kind)) {
-                self.writer.send(modern::list_changed(id, kind)).await;
+            match step {
+                Step::End(outcome) => return outcome,
+                Step::Tell(messages) => {
+                    for message in messages {
+                        self.writer.send(message).await;
+                    }
+                }
             }
         }
-        match modern::listen_result(id) {
-            Ok(result) => reply::dress(Era::Modern, Outcome::Result(result)),
-            Err(error) => Outcome::Error(error),
-        }
+    }
+
+    /// What was declared to the client.
+    fn offers(&self) -> Offers {
+        *self.offers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn refuse(&self, refusal: Refusal) {

@@ -11,7 +11,7 @@ async fn a_storm_of_list_changed_is_one_event() {
     let queue = Arc::new(EventQueue::default());
     queue.deliver("s".into(), out);
     for _ in 0..200 {
-        queue.notification(notification("notifications/tools/list_changed"));
+        queue.notification(&notification("notifications/tools/list_changed"));
     }
     queue.close("done");
     let mut changed = 0;
@@ -31,7 +31,7 @@ async fn a_full_queue_drops_and_counts_but_never_blocks() {
     let queue = Arc::new(EventQueue::default());
     queue.deliver("s".into(), out);
     for _ in 0..MAX_WAITING + 10 {
-        queue.notification(notification("notifications/message"));
+        queue.notification(&notification("notifications/message"));
     }
     queue.close("done");
     let mut seen = 0;

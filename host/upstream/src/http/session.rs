@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use reqwest::header::HeaderValue;
 use serde_json::value::RawValue;
+use tokio::sync::watch;
 use tokio::time::timeout;
 use toolgate_wire::{Outcome, edit};
 
@@ -21,6 +22,8 @@ use crate::pending::Reply;
 pub(super) struct SessionCell {
     state: Mutex<Session>,
     renewal: tokio::sync::Mutex<()>,
+    /// The generation, for who has to know when it changes.
+    renewals: watch::Sender<u64>,
 }
 
 /// The session at one moment.
@@ -32,6 +35,21 @@ pub(super) struct Session {
     /// Counts the renewals.
     pub(super) generation: u64,
     initialize_params: Option<Arc<str>>,
+}
+
+/// A renewal that fails, or whose caller goes away, leaves the session as it was: the next request tries
+/// again.
+struct Unfinished<'a> {
+    cell: &'a SessionCell,
+    old: Option<Session>,
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if let Some(old) = self.old.take() {
+            self.cell.restore(old);
+        }
+    }
 }
 
 impl SessionCell {
@@ -54,17 +72,16 @@ impl SessionCell {
         self.lock().id = id;
     }
 
-    /// The server no longer knows id and version.
-    fn forget(&self) {
-        let mut state = self.lock();
-        state.id = None;
-        state.version = None;
+    /// Tells of each renewal.
+    pub(super) fn renewals(&self) -> watch::Receiver<u64> {
+        self.renewals.subscribe()
     }
 
     fn renewed(&self, version: String) {
         let mut state = self.lock();
         state.version = Some(version);
         state.generation += 1;
+        self.renewals.send_replace(state.generation);
     }
 
     fn restore(&self, old: Session) {
@@ -93,15 +110,12 @@ impl Core {
         let Some(params) = old.initialize_params.clone() else {
             return Err(self.not_renewed("there was no handshake"));
         };
-        self.session.forget();
-        match self.initialize_again(&params).await {
-            Ok(version) => self.session.renewed(version),
-            Err(error) => {
-                // The next request tries again.
-                self.session.restore(old);
-                return Err(error);
-            }
-        }
+        let mut unfinished = Unfinished { cell: &self.session, old: Some(old) };
+        let version = timeout(self.init_limit, self.initialize_again(&params))
+            .await
+            .unwrap_or_else(|_| Err(self.not_renewed("it did not answer within timeouts.init")))?;
+        unfinished.old = None;
+        self.session.renewed(version);
         self.notify(notification("notifications/initialized", None)).await?;
         // What was said between the sessions is lost, so everything may be different.
         self.hub.events.all_changed();
@@ -113,9 +127,10 @@ impl Core {
             edit::raw(params.to_owned()).map_err(|error| self.not_renewed(&error.to_string()))?;
         let mut ticket = self.hub.pending.open(None, None, None)?;
         let out = Outgoing::new(ticket.id, "initialize", params, None);
-        let session = self.session.snapshot();
+        // Neither id nor version: the server knows neither any more. Requests beside this one keep the old
+        // id, are refused as the first one was, and repeat under the new one.
         match self
-            .attempt(&out, &session, &ticket.shared)
+            .attempt(&out, &Session::default(), &ticket.shared)
             .await
             .map_err(|error| self.not_renewed(&error.to_string()))?
         {

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::Response;
 use reqwest::header::{ACCEPT, HeaderValue};
+use reqwest::{Response, StatusCode};
+use tokio::time::Instant;
 use toolgate_wire::headers as names;
 
 use super::Core;
@@ -17,50 +18,73 @@ use crate::error::RequestError;
 const PAUSE: Duration = Duration::from_secs(1);
 /// No pause is longer, whatever the server says.
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+/// And none is shorter.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
+/// A stream that stood so long was healthy, and its end is no failure.
+const HEALTHY: Duration = Duration::from_secs(30);
 /// Failures of a resumption in a row before the request is given up.
 const MAX_RESUMES: u32 = 5;
 
 /// Keeps the standing stream open until the link ends. A server that refuses it, with any 4xx,
-/// does not have one; it is not asked again (HT-13).
+/// does not have one; it is not asked again (HT-13). One that had it in this session and knows the session
+/// no more has lost that: it is renewed here as after a refused request (HT-10), since what hears of
+/// changes may not call for hours.
 pub(super) async fn listen(core: Arc<Core>) {
-    let work = async {
-        let mut mark = Mark::default();
-        let mut generation = 0;
-        let mut failures: u32 = 0;
-        loop {
-            let session = core.session.snapshot();
-            if session.generation != generation {
-                generation = session.generation;
-                mark = Mark::default();
-            }
-            match core.get(&session, mark.last_event_id.as_deref()).await {
-                Ok(response) if response.status().is_success() && kind(&response) == Kind::Events => {
-                    failures = 0;
-                    core.read_events(response, None, &mut mark).await;
-                }
-                // A session that was lost is renewed by the next request, not by this stream.
-                Ok(response)
-                    if response.status().is_client_error()
-                        && core.session.snapshot().generation == generation =>
-                {
-                    tracing::debug!(
-                        server = core.hub.server,
-                        status = response.status().as_u16(),
-                        "no standing stream"
-                    );
-                    return;
-                }
-                Ok(response) if response.status().is_success() => return,
-                Ok(_) | Err(_) => failures = failures.saturating_add(1),
-            }
-            let pause = mark.retry.unwrap_or(PAUSE);
-            let doubled = pause.saturating_mul(1_u32.checked_shl(failures.min(8)).unwrap_or(1));
-            tokio::time::sleep(doubled.min(LONGEST_PAUSE)).await;
-        }
-    };
     tokio::select! {
         () = core.stop.cancelled() => {}
-        () = work => {}
+        () = keep_listening(&core) => {}
+    }
+}
+
+async fn keep_listening(core: &Arc<Core>) {
+    let mut renewals = core.session.renewals();
+    let mut mark = Mark::default();
+    let mut generation = 0;
+    // Whether a stream stood in this session.
+    let mut stood = false;
+    let mut failures: u32 = 0;
+    loop {
+        let session = core.session.snapshot();
+        if session.generation != generation {
+            generation = session.generation;
+            mark = Mark::default();
+            stood = false;
+        }
+        match core.get(&session, mark.last_event_id.as_deref()).await {
+            Ok(response) if response.status().is_success() && kind(&response) == Kind::Events => {
+                // Without an event to go on from, what was said in between is lost.
+                if stood && mark.last_event_id.is_none() {
+                    core.hub.events.missed();
+                }
+                stood = true;
+                let begun = Instant::now();
+                tokio::select! {
+                    _ = core.read_events(response, None, &mut mark) => {}
+                    // The session that this stream belongs to is no more.
+                    _ = renewals.wait_for(|now| *now != generation) => continue,
+                }
+                failures = if begun.elapsed() < HEALTHY { failures } else { 0 };
+            }
+            Ok(response) if response.status() == StatusCode::NOT_FOUND && stood && session.id.is_some() => {
+                failures = failures.saturating_add(1);
+                if let Err(error) = core.renew(generation).await {
+                    tracing::info!(server = core.hub.server, %error, "no new session for the standing stream");
+                }
+            }
+            Ok(response)
+                if response.status().is_client_error()
+                    && core.session.snapshot().generation == generation =>
+            {
+                let status = response.status().as_u16();
+                tracing::debug!(server = core.hub.server, status, "no standing stream");
+                return;
+            }
+            Ok(response) if response.status().is_success() => return,
+            Ok(_) | Err(_) => failures = failures.saturating_add(1),
+        }
+        let pause = mark.retry.unwrap_or(PAUSE);
+        let doubled = pause.saturating_mul(1_u32.checked_shl(failures.min(8)).unwrap_or(1));
+        tokio::time::sleep(doubled.clamp(SHORTEST_PAUSE, LONGEST_PAUSE)).await;
     }
 }
 
@@ -74,7 +98,7 @@ impl Core {
     ) -> Result<Option<Response>, RequestError> {
         let mut failures = 0;
         loop {
-            tokio::time::sleep(mark.retry.unwrap_or(PAUSE).min(LONGEST_PAUSE)).await;
+            tokio::time::sleep(mark.retry.unwrap_or(PAUSE).clamp(SHORTEST_PAUSE, LONGEST_PAUSE)).await;
             match self.get(session, mark.last_event_id.as_deref()).await {
                 Ok(response) if response.status().is_success() && kind(&response) == Kind::Events => {
                     return Ok(Some(response));

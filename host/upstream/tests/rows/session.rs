@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_upstream::{Event, ProtocolChoice, RequestOptions};
 use toolgate_wire::ListKind;
 
-use crate::http_server::{Answer, Server, header, legacy, reply_event};
+use crate::http_server::{Answer, Seen, Server, header, legacy, reply_event};
 use crate::support::{call, call_with, open, try_open, until, web};
 
 #[tokio::test]
@@ -32,21 +32,8 @@ async fn ht_08_any_2xx_acknowledges_a_notification() {
 
 #[tokio::test]
 async fn ht_10_a_lost_session_is_renewed_once_and_the_request_repeated() {
-    let started = AtomicU32::new(0);
-    let server = Server::start(move |seen| {
-        if seen.rpc() == "initialize" {
-            let number = started.fetch_add(1, Ordering::SeqCst) + 1;
-            let Answer::Full(status, _, body) = legacy(seen) else { panic!() };
-            let headers = vec![
-                header("content-type", "application/json"),
-                header("mcp-session-id", &format!("s{number}")),
-            ];
-            return Answer::Full(status, headers, body);
-        }
-        match (seen.rpc().as_str(), seen.header("mcp-session-id")) {
-            ("tools/call", Some("s1")) => Answer::status(404),
-            _ => legacy(seen),
-        }
+    let server = numbered(|seen, session| {
+        (seen.rpc() == "tools/call" && session == "s1").then(|| Answer::status(404))
     })
     .await;
     let (connection, mut events) = try_open(&web(&server.url())).await.unwrap();
@@ -72,6 +59,91 @@ async fn ht_10_a_second_refusal_is_final() {
     assert!(error.to_string().contains("404") && !error.may_have_run(), "{error}");
     assert_eq!(server.asked("initialize").len(), 2);
     assert_eq!(server.asked("tools/call").len(), 2);
+}
+
+/// A legacy server whose sessions are `s1`, `s2` and so on, one for each `initialize`; `answer` may
+/// answer in its own way what comes in a session.
+async fn numbered(answer: impl Fn(&Seen, &str) -> Option<Answer> + Send + Sync + 'static) -> Server {
+    let started = AtomicU32::new(0);
+    Server::start(move |seen| {
+        if seen.rpc() == "initialize" {
+            let number = started.fetch_add(1, Ordering::SeqCst) + 1;
+            let Answer::Full(status, _, body) = legacy(seen) else { panic!() };
+            let kind = header("content-type", "application/json");
+            return Answer::Full(status, vec![kind, header("mcp-session-id", &format!("s{number}"))], body);
+        }
+        seen.header("mcp-session-id")
+            .and_then(|session| answer(seen, session))
+            .unwrap_or_else(|| legacy(seen))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn ht_10_a_session_that_is_lost_while_nobody_calls_is_renewed_once_by_the_standing_stream() {
+    let opened = AtomicU32::new(0);
+    let server = numbered(move |seen, session| {
+        let get = seen.method == "GET";
+        match session {
+            // It stands for a moment; then the server knows it no more.
+            "s1" if get && opened.fetch_add(1, Ordering::SeqCst) == 0 => {
+                Some(Answer::events("retry: 60\ndata:\n\n"))
+            }
+            "s1" if get => Some(Answer::status(404)),
+            _ if get => Some(Answer::Stream(Vec::new(), true)),
+            _ => None,
+        }
+    })
+    .await;
+    let (connection, mut events) = try_open(&web(&server.url())).await.unwrap();
+    let mut missed = false;
+    while !missed {
+        missed = matches!(events.recv().await, Some(Event::Missed));
+    }
+    until(Duration::from_secs(5), "the stream stands again", || {
+        server.http("GET").last().is_some_and(|seen| seen.header("mcp-session-id") == Some("s2"))
+    })
+    .await;
+    assert!(call(&connection, "t").await.is_ok());
+    assert_eq!(server.asked("initialize").len(), 2);
+    assert_eq!(server.asked("tools/call").len(), 1);
+}
+
+#[tokio::test]
+async fn ht_10_a_renewal_whose_caller_goes_away_leaves_the_session_to_the_next_one() {
+    let greeted = AtomicU32::new(0);
+    let server = Server::start(move |seen| match (seen.rpc().as_str(), seen.header("mcp-session-id")) {
+        // The second greeting hangs, the third one is answered.
+        ("initialize", _) => match greeted.fetch_add(1, Ordering::SeqCst) {
+            1 => Answer::Silence,
+            number => {
+                let Answer::Full(status, _, body) = legacy(seen) else { panic!() };
+                let kind = header("content-type", "application/json");
+                Answer::Full(status, vec![kind, header("mcp-session-id", &format!("s{number}"))], body)
+            }
+        },
+        ("tools/call", Some("s2")) => legacy(seen),
+        ("tools/call", Some(_)) => Answer::status(404),
+        ("tools/call", None) => Answer::status(400),
+        _ => legacy(seen),
+    })
+    .await;
+    let connection = open(&web(&server.url())).await;
+    let options = RequestOptions { timeout: Some(Duration::from_millis(200)), ..RequestOptions::default() };
+    assert!(call_with(&connection, "t", options).await.is_err());
+    assert!(call(&connection, "t").await.is_ok(), "the session is renewed now");
+    assert_eq!(server.asked("initialize").len(), 3);
+}
+
+#[tokio::test]
+async fn without_an_event_to_go_on_from_a_standing_stream_that_broke_may_have_missed_something() {
+    let server = Server::start(|seen| match seen.method.as_str() {
+        "GET" => Answer::events("retry: 60\ndata:\n\n"),
+        _ => legacy(seen),
+    })
+    .await;
+    let (_connection, mut events) = try_open(&web(&server.url())).await.unwrap();
+    assert!(matches!(events.recv().await, Some(Event::Missed)));
 }
 
 #[tokio::test]

@@ -54,6 +54,7 @@ pub(super) async fn send(
         param_headers: None,
         hold: if wait { Duration::MAX } else { Duration::ZERO },
         client: Client::silent(),
+        subscriber: None,
     };
     let mut running = Box::pin(gateway.forward_to(caller, deed, target, call));
     let outcome = tokio::select! {

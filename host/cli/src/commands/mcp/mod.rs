@@ -6,6 +6,7 @@ mod decide;
 mod list;
 mod pin;
 mod record;
+mod subscribe;
 mod surface;
 
 use std::path::Path;
@@ -31,6 +32,7 @@ pub(crate) async fn run(explicit: Option<&Path>, command: Mcp) -> Result<(), Fai
         Mcp::Tools(args) => surface::tools(explicit, args).await,
         Mcp::Resources(args) => surface::resources(explicit, args).await,
         Mcp::Read(args) => surface::read(explicit, args).await,
+        Mcp::Subscribe(args) => subscribe::subscribe(explicit, args).await,
         Mcp::Prompts(args) => surface::prompts(explicit, args).await,
         Mcp::Prompt(args) => surface::prompt(explicit, args).await,
         Mcp::Complete(args) => surface::complete(explicit, args).await,

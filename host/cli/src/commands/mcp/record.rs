@@ -84,6 +84,7 @@ async fn call(
         param_headers: None,
         hold: Duration::ZERO,
         client: Client::silent(),
+        subscriber: None,
     };
     let target = Target::Original { server: server.to_owned(), tool: tool.to_owned() };
     Ok(match gateway.forward_to(caller, Deed::Call, target, call).await {
