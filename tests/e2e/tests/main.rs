@@ -9,6 +9,7 @@ mod audit_faults;
 mod calls;
 mod capabilities;
 mod card;
+mod dispatch;
 mod docs;
 mod door;
 mod events;

@@ -10,6 +10,7 @@ use toolgate_gateway::{ServerState, ServerStatus, Target};
 use toolgate_store::OperatorProof;
 use toolgate_wire::ListKind;
 
+use super::surface;
 use crate::args::{McpList, McpName, McpStatus};
 use crate::commands::audit;
 use crate::exit::Failure;
@@ -58,22 +59,25 @@ pub(crate) async fn list(explicit: Option<&Path>, args: McpList) -> Result<(), F
 }
 
 async fn one_tool(explicit: Option<&Path>, args: &McpList, selector: &str) -> Result<(), Failure> {
-    let (gateway, caller) = super::open(explicit, &args.who)?;
+    let (gateway, mut caller) = super::open(explicit, &args.who)?;
     crate::context::check_locked(&gateway, None).await?;
     let target = super::target(&gateway, selector);
+    // No other server is started, waited for or listed for it (DSP-020).
+    if let Target::Original { server, .. } = &target {
+        caller.server_only = Some(server.clone());
+    }
     let wait = args.timeout.map_or(Duration::from_mins(1), Duration::from_millis);
-    let listed = tokio::time::timeout(wait, gateway.list(&caller, ListKind::Tools, None)).await;
+    let listed = tokio::time::timeout(wait, surface::all(&gateway, &caller, ListKind::Tools)).await;
     gateway.shutdown().await;
-    let page = listed
-        .map_err(|_| Failure::failed(format!("no answer within {} ms", wait.as_millis())))?
-        .map_err(|error| Failure::failed(error.message))?;
+    let tools =
+        listed.map_err(|_| Failure::failed(format!("no answer within {} ms", wait.as_millis())))??;
     let exposed = match &target {
         Target::Exposed(name) => name.clone(),
         Target::Original { server, tool } => {
             toolgate_labels::exposed_name(server, tool, gateway.config().serve.max_tool_name)
         }
     };
-    let found = page.items.iter().find_map(|raw| {
+    let found = tools.iter().find_map(|raw| {
         let value: Value = serde_json::from_str(raw.get()).ok()?;
         (text(&value, "name") == exposed).then_some(value)
     });

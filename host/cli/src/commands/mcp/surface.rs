@@ -66,7 +66,11 @@ async fn listed(
 }
 
 /// Every page of a listing.
-async fn all(gateway: &Arc<Gateway>, caller: &Caller, kind: ListKind) -> Result<Vec<Box<Raw>>, Failure> {
+pub(super) async fn all(
+    gateway: &Arc<Gateway>,
+    caller: &Caller,
+    kind: ListKind,
+) -> Result<Vec<Box<Raw>>, Failure> {
     let mut items = Vec::new();
     let mut cursor: Option<String> = None;
     loop {
