@@ -7,11 +7,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use serde_json::value::RawValue;
 use tokio::sync::broadcast;
 use toolgate_gateway::Gateway;
-use toolgate_wire::{ErrorObject, ListKind, Outcome};
+use toolgate_wire::{ErrorObject, Id, ListKind, Outcome};
 
-pub use toolgate_gateway::{Abilities, Call, Caller, Change, Client, Deed, Offers, Page, Progress};
+pub use toolgate_gateway::{Abilities, Call, Caller, Change, Client, Deed, Offers, Page, Progress, TaskVerb};
 
 /// What an agent can reach.
 #[async_trait]
@@ -21,6 +22,8 @@ pub trait Backend: Send + Sync + 'static {
     /// Runs one request to its end: a call, a read, a prompt, a completion. Refusals of calls come back
     /// as results; the outcome has no era's envelope.
     async fn forward(&self, caller: &Caller, deed: Deed, call: Call) -> Outcome;
+    /// Does what a client asks of one of its tasks (`tasks/get`, `tasks/update`, `tasks/cancel`).
+    async fn task(&self, caller: &Caller, verb: TaskVerb, request_id: &Id, params: &RawValue) -> Outcome;
     /// What the servers of this caller can do.
     async fn offers(&self, caller: &Caller) -> Offers;
     /// Text for the model about the servers of this caller.
@@ -42,6 +45,10 @@ impl Backend for Arc<Gateway> {
 
     async fn forward(&self, caller: &Caller, deed: Deed, call: Call) -> Outcome {
         Gateway::forward(self, caller, deed, call).await
+    }
+
+    async fn task(&self, caller: &Caller, verb: TaskVerb, request_id: &Id, params: &RawValue) -> Outcome {
+        Gateway::task(self, caller, verb, request_id, params).await
     }
 
     async fn offers(&self, caller: &Caller) -> Offers {

@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast;
-use toolgate_wire::{ErrorObject, ListKind, Outcome, edit};
+use toolgate_wire::{ErrorObject, Id, ListKind, Outcome, edit};
 
-use crate::backend::{Backend, Call, Caller, Change, Deed, Offers, Page, Progress};
+use crate::backend::{Backend, Call, Caller, Change, Deed, Offers, Page, Progress, TaskVerb};
 
 /// Steps that `chatty` tells, and bytes of each: together more than the buffers of any socket.
 pub(crate) const CHATTY_STEPS: usize = 2_000;
@@ -132,6 +132,10 @@ impl Backend for Fake {
             "big" => text_result(&"x".repeat(1 << 20)),
             _ => Outcome::Error(ErrorObject::new(-32602, "unknown tool")),
         }
+    }
+
+    async fn task(&self, _: &Caller, _: TaskVerb, _: &Id, _: &RawValue) -> Outcome {
+        Outcome::Result(raw("{}"))
     }
 
     async fn offers(&self, _: &Caller) -> Offers {

@@ -27,7 +27,7 @@ mod reply;
 mod running;
 mod stdio;
 
-pub use backend::{Abilities, Backend, Call, Caller, Change, Client, Deed, Offers, Page, Progress};
+pub use backend::{Abilities, Backend, Call, Caller, Change, Client, Deed, Offers, Page, Progress, TaskVerb};
 pub use error::ServeError;
 pub use http::{HttpServer, serve_http};
 pub use options::{Credential, HttpOptions, StdioOptions, TokenCheck, TokenCheckError};

@@ -49,6 +49,7 @@ mod spec;
 mod status;
 mod supervise;
 mod surface;
+mod tasks;
 pub mod updates;
 mod uris;
 mod views;
@@ -81,6 +82,7 @@ pub use pin::{Accepted, Approved, Drift, DriftKind};
 pub use reply::{ErrorCode, ErrorDetails};
 pub use status::{ItemStatus, ServerState, ServerStatus};
 pub use surface::{Item, Surface};
+pub use tasks::TaskVerb;
 pub use toolgate_config::Lane;
 pub use toolgate_store::Deed;
 pub use toolgate_upstream::{LogMessage, Logs, Progress};
@@ -136,6 +138,7 @@ pub struct Gateway {
     seal: ask::seal::Seal,
     /// Calls that wait for the answers of their clients.
     parks: attend::Parks,
+    tasks: tasks::Tasks,
     changes: broadcast::Sender<Change>,
     recorder: record::Recorder,
 }
@@ -168,6 +171,7 @@ impl Gateway {
             rates: rate::Rates::default(),
             seal: ask::seal::Seal::new(),
             parks: attend::Parks::default(),
+            tasks: tasks::Tasks::default(),
             servers,
             identities,
             prefixes,
@@ -207,6 +211,7 @@ impl Gateway {
     /// Closes every connection; children are stopped and sessions ended.
     pub async fn shutdown(&self) {
         self.stop_opening();
+        self.settle_tasks().await;
         self.links.close_all().await;
         self.store.flush().await;
     }

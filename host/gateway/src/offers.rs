@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use toolgate_config::Server;
 use toolgate_signing::DefinitionKind;
+use toolgate_wire::envelope::Era;
 
 use crate::Gateway;
 use crate::caller::Caller;
@@ -32,6 +33,8 @@ pub struct Offers {
     pub completions: bool,
     /// What a server logs during a call.
     pub logging: bool,
+    /// Tasks, to clients of the stateless era.
+    pub tasks: bool,
 }
 
 impl Offers {
@@ -41,6 +44,7 @@ impl Offers {
             resources: self.resources || other.resources,
             completions: self.completions || other.completions,
             logging: self.logging || other.logging,
+            tasks: self.tasks || other.tasks,
         }
     }
 }
@@ -78,14 +82,17 @@ impl Gateway {
                 resources: declares("/resources"),
                 completions: declares("/completions"),
                 logging: logging && declares("/logging"),
+                tasks: live.connection.has_tasks(),
             };
         }
+        // What it answered last may have changed, so only a server of the earlier era certainly has none.
+        let tasks = self.era_of(server) != Some(Era::Legacy);
         let Some(surface) = self.approved_surface(server) else {
-            return Offers { prompts: true, resources: true, completions: true, logging };
+            return Offers { prompts: true, resources: true, completions: true, logging, tasks };
         };
         let has = |kind| surface.of(kind).next().is_some();
         let prompts = has(DefinitionKind::Prompt);
         let resources = has(DefinitionKind::Resource) || has(DefinitionKind::Template);
-        Offers { prompts, resources, completions: prompts || has(DefinitionKind::Template), logging }
+        Offers { prompts, resources, completions: prompts || has(DefinitionKind::Template), logging, tasks }
     }
 }

@@ -29,6 +29,7 @@ mod question;
 mod spec;
 mod stdio;
 mod sys;
+mod tasks;
 
 pub use backoff::{Backoff, BackoffRules, Next};
 pub use connection::{Connection, RequestOptions, State};

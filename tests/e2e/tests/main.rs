@@ -44,6 +44,7 @@ mod servers;
 mod sinks;
 mod stopping;
 mod surface;
+mod tasks;
 mod tried;
 mod vectors;
 mod web;

@@ -7,6 +7,7 @@ mod list;
 mod pin;
 mod record;
 mod surface;
+mod tasks;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -35,6 +36,7 @@ pub(crate) async fn run(explicit: Option<&Path>, command: Mcp) -> Result<(), Fai
         Mcp::Prompt(args) => surface::prompt(explicit, args).await,
         Mcp::Complete(args) => surface::complete(explicit, args).await,
         Mcp::Call(args) => call::call(explicit, args).await,
+        Mcp::Tasks(args) => tasks::tasks(explicit, &args).await,
         Mcp::Explain(args) => call::explain(explicit, args).await,
         Mcp::Pin(args) => pin::pin(explicit, args).await,
         Mcp::Allow(args) => decide::decide(explicit, &args, Standing::Allow).await,
