@@ -143,7 +143,7 @@ impl Path {
             return Err(self.give_back(said.task_id, ErrorCode::Internal, &text));
         }
         self.note(AuditRow::task(Event::McpTaskCreated, &self.call, &id).with("handed", handed));
-        let (pushed, pushes) = mpsc::channel(PUSHES);
+        let (pushed, told) = mpsc::channel(PUSHES);
         let mut turns = None;
         if handed {
             // The request ends now; the task does not, and asks by its own state.
@@ -175,7 +175,7 @@ impl Path {
         let path = Arc::new(self);
         let begun = Begun { said, place, document, by, reply: (!handed).then_some(reply) };
         let live = Arc::clone(&path.handle.live);
-        let tender = Tender::new(Arc::clone(&path), Arc::clone(&entry), begun, Some(live), pushes, turns);
+        let tender = Tender::new(Arc::clone(&path), Arc::clone(&entry), begun, Some(live), told, turns);
         tokio::spawn(tender.run());
         if handed {
             return edit::set(&shown, "/resultType", r#""task""#)

@@ -131,7 +131,7 @@ impl Tender {
         }
         let live = match self.connected().await {
             Ok(live) => live,
-            Err(reason) => return self.failed(reason),
+            Err(reason) => return self.failed(&reason),
         };
         let keys: Vec<&String> = self.answers.keys().collect();
         let row = AuditRow::task(Event::McpTaskInput, &self.path.call, &self.entry.id);
@@ -156,7 +156,7 @@ impl Tender {
                 let text = format!("the server of its task does not take the answers: {said}");
                 Some(End::Refused(ErrorCode::BadServer, text))
             }
-            Err(reason) => self.failed(reason),
+            Err(reason) => self.failed(&reason),
         }
     }
 

@@ -34,7 +34,7 @@ impl Tender {
     pub(super) async fn act(&mut self) -> Option<End> {
         let live = match self.connected().await {
             Ok(live) => live,
-            Err(reason) => return self.failed(reason),
+            Err(reason) => return self.failed(&reason),
         };
         if self.cancel == Cancel::Wanted {
             match self.ask(&live, "tasks/cancel", "", CANCEL_LIMIT).await {
@@ -46,8 +46,8 @@ impl Tender {
                 Ok(Outcome::Error(error)) if error.code == codes::INVALID_PARAMS => {
                     return Some(End::Cancelled);
                 }
-                Ok(Outcome::Error(error)) => return self.failed(error.message),
-                Err(reason) => return self.failed(reason),
+                Ok(Outcome::Error(error)) => return self.failed(&error.message),
+                Err(reason) => return self.failed(&reason),
             }
         }
         self.read(&live).await
@@ -76,9 +76,9 @@ impl Tender {
                 Some(End::Lost(format!("it does not know the task any more: {said}")))
             }
             Ok(Outcome::Error(error)) => {
-                self.failed(format!("it answers with error {}: {}", error.code, error.message))
+                self.failed(&format!("it answers with error {}: {}", error.code, error.message))
             }
-            Err(reason) => self.failed(reason),
+            Err(reason) => self.failed(&reason),
         }
     }
 
@@ -86,8 +86,8 @@ impl Tender {
     pub(super) async fn take(&mut self, text: &RawValue) -> Option<End> {
         let said = match Said::read(text.get(), now_ms()) {
             Ok(said) if said.task_id == self.entry.task_id => said,
-            Ok(_) => return self.failed("it describes another task".to_owned()),
-            Err(fault) => return self.failed(format!("it {fault}")),
+            Ok(_) => return self.failed("it describes another task"),
+            Err(fault) => return self.failed(&format!("it {fault}")),
         };
         self.failures = 0;
         self.failing_since = None;
@@ -126,11 +126,11 @@ impl Tender {
     }
 
     /// A failure: again after a pause, and at last not at all.
-    pub(super) fn failed(&mut self, reason: String) -> Option<End> {
+    pub(super) fn failed(&mut self, reason: &str) -> Option<End> {
         if self.is_expired() {
             return Some(End::Expired);
         }
-        let reason = self.path.handle.server.without_secrets(&reason);
+        let reason = self.path.handle.server.without_secrets(reason);
         tracing::debug!(task = self.entry.id, reason, "a task could not be observed");
         self.failures = self.failures.saturating_add(1);
         self.counters.retries += 1;

@@ -118,7 +118,7 @@ impl Gateway {
         }
         // Where there are too many, the rest is taken up when some are over.
         let Some(place) = self.tasks.slots.enter(&task.server) else { return };
-        let (pushed, pushes) = mpsc::channel(8);
+        let (pushed, told) = mpsc::channel(8);
         let entry = Arc::new(Entry {
             id: task.id.clone(),
             server: task.server.clone(),
@@ -139,7 +139,7 @@ impl Gateway {
         entry.detached.cancel();
         self.tasks.add(&entry);
         let (gateway, server) = (Arc::clone(self), Arc::clone(server));
-        tokio::spawn(async move { gateway.go_on(task, &server, entry, place, pushes).await });
+        tokio::spawn(async move { gateway.go_on(task, &server, entry, place, told).await });
     }
 
     async fn go_on(

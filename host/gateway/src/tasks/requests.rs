@@ -160,10 +160,7 @@ impl Gateway {
             return shown_now(&entry);
         }
         // It may have ended since it was looked up.
-        let task = match self.store.task(&task.id) {
-            Ok(Some(task)) => task,
-            Ok(None) | Err(_) => return Outcome::Error(unknown()),
-        };
+        let Ok(Some(task)) = self.store.task(&task.id) else { return Outcome::Error(unknown()) };
         if task.status == TaskStatus::Expired {
             let text = "the task is past the time for which its server keeps it";
             return Outcome::Error(reply::invalid_params(text));
