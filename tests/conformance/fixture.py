@@ -18,6 +18,7 @@ import threading
 import time
 from typing import Any
 
+from jobs import EXTENSION, Jobs
 from offers import AUDIO, IMAGE, PROMPTS, RESOURCES, TEMPLATES, TOOLS, elicitation
 
 Json = Any
@@ -51,6 +52,7 @@ class Server:
         self.answered = threading.Condition(self.state)
         self.listening: dict[Json, Json] = {}
         self.left_out: set[str] = set()
+        self.jobs = Jobs()
         self.last = 0
 
     def serve(self) -> None:
@@ -116,7 +118,8 @@ class Server:
         match method:
             case "server/discover" if self.modern:
                 meta = {f"{META}serverInfo": INFO}
-                return self.cached({"supportedVersions": [MODERN], "capabilities": CAPABILITIES, "_meta": meta})
+                capabilities = {**CAPABILITIES, "extensions": {EXTENSION: {}}}
+                return self.cached({"supportedVersions": [MODERN], "capabilities": capabilities, "_meta": meta})
             case "initialize" if not self.modern:
                 return {"protocolVersion": "2025-11-25", "capabilities": CAPABILITIES, "serverInfo": INFO}
             case "ping" | "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe" if not self.modern:
@@ -137,9 +140,15 @@ class Server:
                 return {"completion": {"values": ["test", "testing"], "total": 2, "hasMore": False}}
             case "tools/call":
                 return self.call(params)
+            case "tasks/get" | "tasks/update" | "tasks/cancel" if self.modern:
+                return self.jobs.answer(method, params) or self.unknown_task()
             case "subscriptions/listen" if self.modern:
                 return self.listen(id_, params["notifications"])
         raise Refused(-32601, f"method not found: {method}")
+
+    def unknown_task(self) -> Json:
+        """A task that is not there."""
+        raise Refused(-32602, "unknown task")
 
     def cached(self, result: Json) -> Json:
         """A result with the hints that the later era wants."""
@@ -200,9 +209,13 @@ class Server:
         name, given, meta = params["name"], params.get("arguments", {}), params.get("_meta", {})
         if name in PLAIN:
             return PLAIN[name]
+        if name in self.jobs.tools and self.modern:
+            return self.jobs.call(name, given, params) or required({"user_name": elicitation("Who?", name="string")})
         if name.startswith("test_input_required_result_") and self.modern:
             return rounds(name, params)
         match name:
+            case "greet":
+                return text(f"Hello, {given['name']}!")
             case "test_tool_with_progress":
                 for step in (0, 50, 100):
                     if "progressToken" in meta:

@@ -36,7 +36,7 @@ def elicitation(message: str, **properties: str) -> Json:
     return {"method": "elicitation/create", "params": {"message": message, "requestedSchema": schema}}
 
 
-def tool(name: str, description: str, **properties: Json) -> Json:
+def tool(name: str, description: str, /, **properties: Json) -> Json:
     """A tool whose arguments are all wanted."""
     schema: Json = {"type": "object", "properties": properties}
     if properties:
@@ -94,6 +94,13 @@ TOOLS: list[Json] = [
             "additionalProperties": False,
         },
     },
+    tool("greet", "Says hello.", name=STRING),
+    tool("slow_compute", "Makes a task that takes some seconds.", seconds={"type": "number"}, label=STRING),
+    tool("failing_job", "Makes a task whose tool fails."),
+    tool("protocol_error_job", "Makes a task that breaks."),
+    tool("confirm_delete", "Makes a task that asks first.", filename=STRING),
+    tool("multi_input", "Makes a task that asks twice at once."),
+    tool("test_tool_with_task", "Asks, and then makes a task."),
     *(tool(f"test_input_required_result_{name}", f"Asks in rounds: {name}.") for name in ROUNDS),
 ]
 

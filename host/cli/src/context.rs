@@ -140,6 +140,7 @@ pub(crate) fn serving_gateway(config: Config) -> Result<Arc<Gateway>, Failure> {
     if !LOCKED.load(Ordering::Relaxed) {
         gateway.watch_indexes(&host);
     }
+    gateway.resume_tasks();
     Ok(gateway)
 }
 

@@ -10,10 +10,10 @@ use async_trait::async_trait;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast;
 use toolgate_gateway::Gateway;
-use toolgate_wire::{ErrorObject, ListKind, Outcome};
+use toolgate_wire::{ErrorObject, Id, ListKind, Outcome};
 
 pub use toolgate_gateway::{
-    Abilities, Call, Caller, Change, Client, Deed, Offers, Page, Progress, Subscriber, Told,
+    Abilities, Call, Caller, Change, Client, Deed, Offers, Page, Progress, Subscriber, TaskVerb, Told,
 };
 
 /// What an agent can reach.
@@ -26,6 +26,8 @@ pub trait Backend: Send + Sync + 'static {
     async fn forward(&self, caller: &Caller, deed: Deed, call: Call) -> Outcome;
     /// Gives up what `params.uri` names.
     async fn unsubscribe(&self, caller: &Caller, subscriber: &Subscriber, params: &RawValue) -> Outcome;
+    /// Does what a client asks of one of its tasks (`tasks/get`, `tasks/update`, `tasks/cancel`).
+    async fn task(&self, caller: &Caller, verb: TaskVerb, request_id: &Id, params: &RawValue) -> Outcome;
     /// What the servers of this caller can do.
     async fn offers(&self, caller: &Caller) -> Offers;
     /// Text for the model about the servers of this caller.
@@ -51,6 +53,10 @@ impl Backend for Arc<Gateway> {
 
     async fn unsubscribe(&self, caller: &Caller, subscriber: &Subscriber, params: &RawValue) -> Outcome {
         Gateway::unsubscribe(self, caller, subscriber, params).await
+    }
+
+    async fn task(&self, caller: &Caller, verb: TaskVerb, request_id: &Id, params: &RawValue) -> Outcome {
+        Gateway::task(self, caller, verb, request_id, params).await
     }
 
     async fn offers(&self, caller: &Caller) -> Offers {

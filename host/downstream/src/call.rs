@@ -17,7 +17,7 @@ use toolgate_gateway::Logs;
 use toolgate_wire::envelope::{self, Era};
 use toolgate_wire::{ErrorObject, Id, ListKind, Notification, Outcome, Request, codes, edit};
 
-use crate::backend::{Backend, Call, Caller, Client, Deed, Page, Progress, Subscriber};
+use crate::backend::{Backend, Call, Caller, Client, Deed, Page, Progress, Subscriber, TaskVerb};
 use crate::{logging, modern, reply};
 
 /// Steps of one call that may wait for this crate to take them.
@@ -65,6 +65,7 @@ pub(crate) async fn respond(
         }
         (Era::Legacy, ..) if method == "ping" => reply::raw("{}".to_owned()).into_outcome(),
         (Era::Legacy, ..) if method == logging::SET_LEVEL => set_level(backend, &asked).await.into_outcome(),
+        (Era::Modern, ..) if TaskVerb::of_method(method).is_some() => task(backend, &asked).await,
         (Era::Modern, ..) if method == "server/discover" => discover(backend, caller).await.into_outcome(),
         _ => Outcome::Error(reply::unknown_method(method)),
     };
@@ -100,6 +101,17 @@ async fn unsubscribe(backend: &Arc<dyn Backend>, asked: &Asked) -> Outcome {
     };
     match neutral_params(&asked.request.method, asked.request.params.as_deref()) {
         Ok(params) => backend.unsubscribe(&asked.caller, subscriber, &params).await,
+        Err(error) => Outcome::Error(error),
+    }
+}
+
+async fn task(backend: &Arc<dyn Backend>, asked: &Asked) -> Outcome {
+    let Request { id, method, params } = &asked.request;
+    let Some(verb) = TaskVerb::of_method(method) else {
+        return Outcome::Error(reply::unknown_method(method));
+    };
+    match neutral_params(method, params.as_deref()) {
+        Ok(params) => backend.task(&asked.caller, verb, id, &params).await,
         Err(error) => Outcome::Error(error),
     }
 }

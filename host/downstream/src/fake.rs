@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast;
-use toolgate_wire::{ErrorObject, ListKind, Outcome, edit};
+use toolgate_wire::{ErrorObject, Id, ListKind, Outcome, edit};
 
-use crate::backend::{Backend, Call, Caller, Change, Deed, Offers, Page, Progress, Subscriber};
+use crate::backend::{Backend, Call, Caller, Change, Deed, Offers, Page, Progress, Subscriber, TaskVerb};
 
 /// Steps that `chatty` tells, and bytes of each: together more than the buffers of any socket.
 pub(crate) const CHATTY_STEPS: usize = 2_000;
@@ -138,6 +138,10 @@ impl Backend for Fake {
     }
 
     async fn unsubscribe(&self, _: &Caller, _: &Subscriber, _: &RawValue) -> Outcome {
+        Outcome::Result(raw("{}"))
+    }
+
+    async fn task(&self, _: &Caller, _: TaskVerb, _: &Id, _: &RawValue) -> Outcome {
         Outcome::Result(raw("{}"))
     }
 

@@ -63,9 +63,13 @@ pub(crate) fn discover_result(
     offers: Offers,
     instructions: Option<String>,
 ) -> Result<Box<RawValue>, ErrorObject> {
+    let mut capabilities = reply::capabilities(offers);
+    if let Some(object) = capabilities.as_object_mut().filter(|_| offers.tasks) {
+        object.insert("extensions".to_owned(), json!({ "io.modelcontextprotocol/tasks": {} }));
+    }
     let mut result = json!({
         "supportedVersions": [MODERN],
-        "capabilities": reply::capabilities(offers),
+        "capabilities": capabilities,
         "ttlMs": LIST_TTL_MS,
         "cacheScope": "private",
     });

@@ -25,6 +25,9 @@ impl Abilities {
     pub const SAMPLING_TOOLS: Self = Self(8);
     /// Names its directories: `roots`.
     pub const ROOTS: Self = Self(16);
+    /// Takes the id of a task in place of a result: the extension `io.modelcontextprotocol/tasks`. It is
+    /// about Toolgate and no server is told of it.
+    pub const TASKS: Self = Self(32);
 
     /// What a client declared, a JSON object.
     pub fn of(capabilities: &str) -> Self {
@@ -39,6 +42,7 @@ impl Abilities {
             (sampling, Self::SAMPLING),
             (sampling && has("/sampling/tools"), Self::SAMPLING_TOOLS),
             (has("/roots"), Self::ROOTS),
+            (has("/extensions/io.modelcontextprotocol~1tasks"), Self::TASKS),
         ];
         Self(declared.into_iter().filter(|(has, _)| *has).fold(0, |all, (_, one)| all | one.0))
     }
@@ -56,6 +60,16 @@ impl Abilities {
     pub(crate) fn told_to(self, server: &Server) -> Self {
         let entry = Self::of_entry(server);
         if server.instance == Instance::Shared { entry } else { self.and(entry) }
+    }
+
+    /// The same as bits, for the journal.
+    pub(crate) fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// From what [`Self::bits`] gave.
+    pub(crate) fn from_bits(bits: u8) -> Self {
+        Self(bits)
     }
 
     /// Whether all of `other` is in here.

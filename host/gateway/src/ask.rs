@@ -73,6 +73,26 @@ pub(crate) enum By {
     Wider,
 }
 
+impl By {
+    /// The word in the journal of tasks.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Policies => "policies",
+            Self::Once => "once",
+            Self::Wider => "wider",
+        }
+    }
+
+    /// From what [`Self::as_str`] gave; anything else opens nothing that a policy does not.
+    pub(crate) fn of(word: &str) -> Self {
+        match word {
+            "once" => Self::Once,
+            "wider" => Self::Wider,
+            _ => Self::Policies,
+        }
+    }
+}
+
 enum Woken {
     Granted,
     Rejected(Box<Ask>),

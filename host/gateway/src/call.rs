@@ -49,8 +49,9 @@ pub struct Call {
     pub subscriber: Option<Arc<Subscriber>>,
 }
 
-/// Members that continue a task.
-const NOT_OFFERED: [&str; 1] = ["task"];
+/// What clients of core tasks (2025-11-25) send with a call. Whether there is a task is the server's choice,
+/// so it says nothing here, and a server of that revision would be asked what nobody judged.
+const LEGACY_TASK: &str = "/task";
 
 /// What a request that waits has around it.
 pub(crate) struct Waiting {
@@ -67,6 +68,19 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
+    /// What a request has around it that nobody waits for.
+    pub(crate) fn alone(client: Client, turns: Option<mpsc::Sender<Turn>>) -> Self {
+        Self {
+            cancel: CancellationToken::new(),
+            progress: None,
+            hold: Duration::ZERO,
+            client,
+            had_round: false,
+            round: Mutex::default(),
+            turns,
+        }
+    }
+
     /// The answer that came along; it counts for the first question.
     pub(crate) fn round(&self) -> Option<Round> {
         self.round.lock().unwrap_or_else(PoisonError::into_inner).take()
@@ -95,15 +109,14 @@ impl Gateway {
         target: Target,
         call: Call,
     ) -> Outcome {
-        // These continue something that Toolgate does not offer, and no policy would see them.
-        for member in NOT_OFFERED {
-            if edit::get(call.params.get(), &format!("/{member}")).is_some() {
-                let text =
-                    format!("params.{member} is not offered by this version of Toolgate; call without it");
-                return Outcome::Error(reply::invalid_params(text));
-            }
-        }
-        let (params, round) = match round::take(call.params) {
+        let params = match edit::get(call.params.get(), LEGACY_TASK) {
+            None => call.params,
+            Some(_) => match edit::drop_all(call.params.get(), &[LEGACY_TASK]).and_then(edit::raw) {
+                Ok(params) => params,
+                Err(error) => return Outcome::Error(reply::invalid_params(error.to_string())),
+            },
+        };
+        let (params, round) = match round::take(params) {
             Ok(taken) => taken,
             Err(error) => return Outcome::Error(error),
         };
@@ -137,7 +150,8 @@ impl Gateway {
         let frozen = self.watch.token(&handle.server.name);
         let can_be_asked = caller.abilities.told_to(&handle.server) != Abilities::NONE;
         let (gateway, caller) = (Arc::clone(self), caller.clone());
-        let path = Path { gateway, caller, deed, handle, used, call: facts, waiting, frozen };
+        let path =
+            Path { gateway, caller, deed, handle, used, call: facts, waiting, frozen, invocation: None };
         if call.client.has_rounds() && deeds::has_rounds(deed) && can_be_asked {
             return self.attend(path, call).await;
         }

@@ -31,7 +31,10 @@ use crate::call::{Call, Waiting};
 use crate::caller::Caller;
 use crate::find::{self, Handle};
 use crate::reply::{self, ErrorCode, ErrorDetails};
-use crate::{arguments, deeds, facts, rewrite};
+use crate::{arguments, deeds, facts, rewrite, tasks};
+
+pub(crate) use self::inputs::inputs;
+pub(crate) use self::questions::Answer;
 
 /// How often a request is judged, at most, when something changes each time while it waits.
 const MAX_REVIEWS: usize = 4;
@@ -63,6 +66,8 @@ pub(crate) struct Path {
     pub(crate) waiting: Waiting,
     /// Ends what runs when its server is frozen.
     pub(crate) frozen: CancellationToken,
+    /// What goes with a call to a server that may make a task of it (TSK-002).
+    pub(crate) invocation: Option<String>,
 }
 
 impl Path {
@@ -70,10 +75,15 @@ impl Path {
         self.check_offered().await?;
         self.check_headers(&call).await?;
         let document = self.document(&call.params).await?;
+        if self.deed == Deed::Call && self.handle.live.connection.has_tasks() {
+            self.invocation = Some(tasks::invocation());
+        }
+        let mut place = None;
         for _ in 0..MAX_REVIEWS {
             let by = self.judge(&document).await?;
-            // A token is a wait like any other: what let the call pass must still do so.
-            if self.take_token().await? && !self.still_passes(&document, by)? {
+            // A place and a token are waits like any other: what let the call pass must still do so.
+            let waited = self.take_place(&mut place).await?;
+            if (self.take_token().await? || waited) && !self.still_passes(&document, by)? {
                 continue;
             }
             let params = self.upstream_params(&call.params, &document)?;
@@ -91,7 +101,12 @@ impl Path {
             }
             if standing == Standing::Same {
                 let outcome = self.send(&call, params, &document, by).await?;
-                return Ok(self.received(outcome).await);
+                return match outcome {
+                    Outcome::Result(created) if tasks::is_one(self.deed, &created) => {
+                        self.into_task(&call, &created, document, by, place).await
+                    }
+                    outcome => Ok(self.received(outcome).await),
+                };
             }
             self.note(AuditRow::failed(
                 &self.call,
@@ -176,6 +191,10 @@ impl Path {
             edits.push(("/arguments", Some(document.text())));
         }
         edit::set_all(params.get(), &edits)
+            .map(|params| match &self.invocation {
+                Some(invocation) => tasks::with_invocation(&params, invocation).unwrap_or(params),
+                None => params,
+            })
             .and_then(edit::raw)
             .map_err(|error| self.refuse(ErrorCode::Internal, &error.to_string()))
     }
@@ -184,6 +203,10 @@ impl Path {
     async fn record_called(&self, params: &RawValue) -> Result<(), Stop> {
         let sent = Digest::of(params.get().as_bytes());
         let row = AuditRow::called(&self.call, &sent);
+        let row = match &self.invocation {
+            Some(invocation) => row.with("invocation", invocation.as_str()),
+            None => row,
+        };
         let keep = self.gateway.config().audit.arguments;
         let row = arguments::kept(row, keep, &self.handle.server, edit::get(params.get(), "/arguments"));
         match self.gateway.store.append(row).await {

@@ -50,6 +50,7 @@ mod status;
 mod subscriptions;
 mod supervise;
 mod surface;
+mod tasks;
 pub mod updates;
 mod uris;
 mod views;
@@ -83,6 +84,7 @@ pub use reply::{ErrorCode, ErrorDetails};
 pub use status::{ItemStatus, ServerState, ServerStatus};
 pub use subscriptions::{MOST as MOST_SUBSCRIPTIONS, Subscriber, SubscriptionSummary, Told};
 pub use surface::{Item, Surface};
+pub use tasks::TaskVerb;
 pub use toolgate_config::Lane;
 pub use toolgate_store::Deed;
 pub use toolgate_upstream::{LogMessage, Logs, Progress};
@@ -139,6 +141,7 @@ pub struct Gateway {
     seal: ask::seal::Seal,
     /// Calls that wait for the answers of their clients.
     parks: attend::Parks,
+    tasks: tasks::Tasks,
     changes: broadcast::Sender<Change>,
     recorder: record::Recorder,
 }
@@ -171,6 +174,7 @@ impl Gateway {
             rates: rate::Rates::default(),
             seal: ask::seal::Seal::new(),
             parks: attend::Parks::default(),
+            tasks: tasks::Tasks::default(),
             servers,
             identities,
             prefixes,
@@ -211,6 +215,7 @@ impl Gateway {
     /// Closes every connection; children are stopped and sessions ended.
     pub async fn shutdown(&self) {
         self.stop_opening();
+        self.settle_tasks().await;
         self.links.close_all().await;
         self.store.flush().await;
     }

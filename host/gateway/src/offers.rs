@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 use toolgate_config::Server;
 use toolgate_signing::DefinitionKind;
 use toolgate_wire::ListKind;
+use toolgate_wire::envelope::Era;
 
 use crate::Gateway;
 use crate::caller::Caller;
@@ -35,6 +36,8 @@ pub struct Offers {
     pub logging: bool,
     /// Subscriptions to resources.
     pub subscribe: bool,
+    /// Tasks, to clients of the stateless era.
+    pub tasks: bool,
 }
 
 impl Offers {
@@ -54,6 +57,7 @@ impl Offers {
             completions: self.completions || other.completions,
             logging: self.logging || other.logging,
             subscribe: self.subscribe || other.subscribe,
+            tasks: self.tasks || other.tasks,
         }
     }
 }
@@ -92,10 +96,13 @@ impl Gateway {
                 completions: declares("/completions"),
                 logging: logging && declares("/logging"),
                 subscribe: declares("/resources/subscribe"),
+                tasks: live.connection.has_tasks(),
             };
         }
+        // What it answered last may have changed, so only a server of the earlier era certainly has none.
+        let tasks = self.era_of(server) != Some(Era::Legacy);
         let Some(surface) = self.approved_surface(server) else {
-            return Offers { prompts: true, resources: true, completions: true, logging, subscribe: true };
+            return Offers { prompts: true, resources: true, completions: true, logging, subscribe: true, tasks };
         };
         let has = |kind| surface.of(kind).next().is_some();
         let prompts = has(DefinitionKind::Prompt);
@@ -103,6 +110,6 @@ impl Gateway {
         // Whether its resources can be subscribed to is known when it runs; refused is clearer than never
         // offered.
         let completions = prompts || has(DefinitionKind::Template);
-        Offers { prompts, resources, completions, logging, subscribe: resources }
+        Offers { prompts, resources, completions, logging, subscribe: resources, tasks }
     }
 }

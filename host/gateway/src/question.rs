@@ -21,7 +21,7 @@ use toolgate_wire::edit;
 
 use crate::abilities::Abilities;
 
-pub(crate) use form::{Confirmed, confirmed};
+pub(crate) use form::{Confirmed, confirmed, is_unsafe};
 
 /// The question to a person.
 pub(crate) const ELICIT: &str = "elicitation/create";

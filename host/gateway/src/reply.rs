@@ -43,6 +43,10 @@ pub enum ErrorCode {
     RateLimited,
     /// The server does not tell of this resource.
     NotHonored,
+    /// Too many tasks of the server run or wait.
+    TooManyTasks,
+    /// The server works on it as a task, and nobody waits for that any longer.
+    TaskRunning,
     /// A fault of Toolgate's own.
     Internal,
 }
@@ -66,6 +70,8 @@ impl ErrorCode {
             Self::Cancelled => "cancelled",
             Self::RateLimited => "rate_limited",
             Self::NotHonored => "not_honored",
+            Self::TooManyTasks => "too_many_tasks",
+            Self::TaskRunning => "task_running",
             Self::Internal => "internal",
         }
     }
@@ -75,11 +81,15 @@ impl ErrorCode {
         match self {
             Self::Denied | Self::ResultDenied | Self::Unanswered => codes::DENIED,
             Self::Asked | Self::TooManyAsks => codes::ASK_PENDING,
-            Self::ServerUnavailable | Self::MayHaveRun | Self::RateLimited | Self::NotHonored => {
+            Self::TooManyTasks
+            | Self::ServerUnavailable
+            | Self::MayHaveRun
+            | Self::RateLimited
+            | Self::NotHonored => {
                 codes::UPSTREAM_UNAVAILABLE
             }
             Self::Authentication => codes::AUTHENTICATION_NEEDED,
-            Self::TimedOut => codes::TIMED_OUT,
+            Self::TimedOut | Self::TaskRunning => codes::TIMED_OUT,
             Self::Adapter => codes::PLUGIN_FAULT,
             Self::BadServer => codes::UPSTREAM_INVALID,
             Self::Audit => codes::AUDIT_UNAVAILABLE,
@@ -130,9 +140,11 @@ fn meta(code: ErrorCode, details: &ErrorDetails) -> serde_json::Value {
 /// A refusal in the form of its method: of a call a result, of everything else an error with a code of
 /// Toolgate's own and the details in its data.
 pub(crate) fn refuse(deed: Deed, code: ErrorCode, text: &str, details: &ErrorDetails) -> Outcome {
-    if deed == Deed::Call {
-        return refusal(code, text, details);
-    }
+    if deed == Deed::Call { refusal(code, text, details) } else { error(code, text, details) }
+}
+
+/// The same as an error, whatever was asked.
+pub(crate) fn error(code: ErrorCode, text: &str, details: &ErrorDetails) -> Outcome {
     let mut error = ErrorObject::new(code.number(), text);
     let data = json!({ "toolgate/error": meta(code, details) });
     error.data = RawValue::from_string(data.to_string()).ok();

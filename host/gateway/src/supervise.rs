@@ -15,6 +15,7 @@ use toolgate_wire::ListKind;
 
 use crate::Gateway;
 use crate::links::{Key, Link, Live};
+use crate::tasks;
 
 /// Least time between two listings of one connection.
 const RELIST_PAUSE: Duration = Duration::from_secs(1);
@@ -89,6 +90,9 @@ pub(crate) async fn follow(
                 tokio::time::sleep(RELIST_PAUSE.saturating_sub(listed.elapsed())).await;
                 listed = Instant::now();
                 gateway.relist(&server, &live, kind).await;
+            }
+            Event::Notification(said) if said.method == tasks::PUSH => {
+                gateway.task_pushed(&server.name, &live, said.params);
             }
             Event::QuestionRefused { method, why } => gateway.note_unplaced(&server, &method, why.as_str()),
             Event::Closed { reason } => {

@@ -126,6 +126,15 @@ pub enum StoreError {
         /// The limit.
         limit: i64,
     },
+    /// There are more tasks than are kept, and none of them is over.
+    #[error(
+        "{limit} tasks of servers are kept, which is the limit, and none of them is over; \
+         look at them with `toolgate mcp tasks` and cancel some"
+    )]
+    TooManyTasks {
+        /// The limit.
+        limit: i64,
+    },
     /// A server that can leave its sandbox gets no grant that outlives a session (APR-020).
     #[error(
         "server '{server}' has trust.host_escape, so nothing of it is granted for longer than a session; \

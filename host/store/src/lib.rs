@@ -47,6 +47,9 @@ pub use state::asks::{Answer, Ask, AskAbout, AskBinding, AskState, Recorded};
 pub use state::grants::{Grant, GrantQuery, GrantScope};
 pub use state::pins::{KnownServer, PinnedDefinition, Pins};
 pub use state::standing::{Freeze, Frozen, Standing, StandingDecision};
+pub use state::tasks::{
+    Delivery, NewTask, TASKS_KEPT, Task, TaskAbout, TaskCounters, TaskStatus, TaskUpdate,
+};
 pub use state::tokens::{IssuedToken, TokenInfo, TokenOwner};
 pub use store::Store;
 

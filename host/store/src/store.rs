@@ -21,6 +21,7 @@ use crate::state::asks::{Answer, Ask, AskAbout, AskBinding, AskState, Recorded};
 use crate::state::grants::{Grant, GrantQuery, GrantScope};
 use crate::state::pins::{KnownServer, PinnedDefinition, Pins};
 use crate::state::standing::{Freeze, Frozen, StandingDecision};
+use crate::state::tasks::{NewTask, Task, TaskUpdate};
 use crate::state::tokens::{IssuedToken, TokenInfo, TokenOwner};
 
 /// The audit log and the state of one data directory, open for writing.
@@ -62,6 +63,7 @@ impl Store {
             person: None,
         };
         store.report_expired_asks()?;
+        store.state.remove_old_tasks()?;
         Ok(store)
     }
 
@@ -340,6 +342,46 @@ impl Store {
     /// Revokes a token at once. False where there is none with this id that is valid.
     pub fn revoke_token(&self, id: &str) -> Result<bool, StoreError> {
         self.state.revoke_token(id)
+    }
+
+    /// Writes a task down, before anybody waits for it. Those that were over for long enough go.
+    pub fn add_task(&self, task: &NewTask<'_>) -> Result<(), StoreError> {
+        self.state.add_task(task)
+    }
+
+    /// Writes down what is known of a task now. The end of one that is over stays.
+    pub fn update_task(&self, id: &str, update: &TaskUpdate<'_>) -> Result<(), StoreError> {
+        self.state.update_task(id, update)
+    }
+
+    /// A task by its id, with its outcome where one is kept.
+    pub fn task(&self, id: &str) -> Result<Option<Task>, StoreError> {
+        self.state.task(id)
+    }
+
+    /// Every task that is kept, oldest first, without outcomes.
+    pub fn tasks(&self) -> Result<Vec<Task>, StoreError> {
+        self.state.tasks()
+    }
+
+    /// Notes that a task is to be cancelled, once. False where it is over, unknown or noted already.
+    pub fn request_task_cancel(&self, id: &str, by: &str) -> Result<bool, StoreError> {
+        self.state.request_task_cancel(id, by)
+    }
+
+    /// Gives the tasks of a process that ended, as far as they are not over, to another.
+    pub fn adopt_tasks(&self, from: &str, to: &str) -> Result<usize, StoreError> {
+        self.state.adopt_tasks(from, to)
+    }
+
+    /// Notes that a kept outcome was handed over. False where none waited for that.
+    pub fn deliver_task(&self, id: &str) -> Result<bool, StoreError> {
+        self.state.deliver_task(id)
+    }
+
+    /// Removes the tasks that were over for long enough; how many those were (TSK-017).
+    pub fn remove_old_tasks(&self) -> Result<usize, StoreError> {
+        self.state.remove_old_tasks()
     }
 
     /// What a plugin stored under a key and has not expired.

@@ -22,6 +22,7 @@ use crate::listen;
 use crate::logs::Logs;
 use crate::pending::{Progress, Reply, Shared};
 use crate::question::Question;
+use crate::tasks;
 
 /// What to ask and how long to wait.
 #[derive(Debug)]
@@ -95,7 +96,7 @@ pub(crate) async fn ask(hub: &Hub, link: &Link, ask: Ask<'_>) -> Result<Outcome,
     };
     unanswered.tell = false;
     match end {
-        Some(Ok(Reply::Outcome(outcome))) => checked(&hub.server, ask.meta.is_some(), outcome),
+        Some(Ok(Reply::Outcome(outcome))) => checked(&hub.server, ask.method, ask.meta, outcome),
         Some(Ok(Reply::Unusable { error, raw })) => Err(Failure { error, raw }),
         Some(Err(_)) | None => Err(RequestError::MayHaveRun {
             server: server(),
@@ -139,11 +140,17 @@ fn prepare(
 
 /// A modern result of a kind that nobody asked for is invalid (spec 2026-07-28, 1.1: unknown
 /// `resultType`). Kinds other than the two of the core are only allowed to a client that declared
-/// their extension, which this one does not.
-fn checked(server: &str, modern: bool, outcome: Outcome) -> Result<Outcome, Failure> {
+/// their extension, which this one does for tasks.
+fn checked(
+    server: &str,
+    method: &str,
+    meta: Option<&ModernMeta>,
+    outcome: Outcome,
+) -> Result<Outcome, Failure> {
     if let Outcome::Result(result) = &outcome
-        && modern
+        && let Some(meta) = meta
         && let ResultKind::Other(kind) = envelope::result_kind(result.get())
+        && !tasks::answers(method, meta, &kind)
     {
         let error = RequestError::BadReply {
             server: server.to_owned(),

@@ -25,7 +25,7 @@ use crate::logs::{Logs, Told};
 use crate::pending::Progress;
 use crate::question::Question;
 use crate::spec::{Permit, ServerSpec, Timeouts};
-use crate::{listen, listing};
+use crate::{listen, listing, tasks};
 
 /// A cheap handle; the connection ends with the last clone.
 #[derive(Clone, Debug)]
@@ -110,7 +110,13 @@ impl Connection {
         }
         let Greeted { hub, link, hello } = greet(spec, era_hint).await?;
         hub.events.deliver(spec.name.clone(), events);
-        let meta = (hello.era == Era::Modern).then(|| modern_meta(spec)).flatten();
+        let mut meta = (hello.era == Era::Modern).then(|| modern_meta(spec)).flatten();
+        if let Some(meta) = meta.as_mut().filter(|_| has(&hello, tasks::EXTENSION)) {
+            let declared = tasks::declared(meta.client_capabilities.get()).into_owned();
+            if let Ok(declared) = edit::raw(declared) {
+                meta.client_capabilities = declared;
+            }
+        }
         let core = Arc::new(Core {
             hub,
             link,
@@ -183,6 +189,11 @@ impl Connection {
         self.core.declares(pointer)
     }
 
+    /// Whether the server may answer a call with a task: a modern one that advertises the extension.
+    pub fn has_tasks(&self) -> bool {
+        self.era() == Era::Modern && self.declares(tasks::EXTENSION)
+    }
+
     /// Whether it can be used.
     pub fn state(&self) -> State {
         match self.core.hub.pending.closed() {
@@ -243,7 +254,12 @@ impl Core {
         }
         let mut meta = self.meta.clone()?;
         if let Some(capabilities) = capabilities {
-            meta.client_capabilities = capabilities;
+            let own = if self.declares(tasks::EXTENSION) {
+                edit::raw(tasks::declared(capabilities.get()).into_owned()).ok()
+            } else {
+                None
+            };
+            meta.client_capabilities = own.unwrap_or(capabilities);
         }
         meta.log_level = logs.map(|logs| logs.level.as_str().to_owned());
         Some(meta)
@@ -275,8 +291,7 @@ impl Core {
 
     /// Whether the server declares a capability, by its JSON pointer in the capabilities.
     pub(crate) fn declares(&self, pointer: &str) -> bool {
-        let value = edit::get(self.hello.capabilities.get(), pointer);
-        value.is_some_and(|value| !matches!(value, "null" | "false"))
+        has(&self.hello, pointer)
     }
 
     /// A capability that was not declared is never asked for (PR-22).
@@ -287,6 +302,8 @@ impl Core {
             Some("resources") => "resources",
             Some("completion") => "completions",
             Some("logging") => "logging",
+            Some("tasks") if self.declares(tasks::EXTENSION) => return Ok(()),
+            Some("tasks") => "extensions.io.modelcontextprotocol/tasks",
             _ => return Ok(()),
         };
         if self.declares(&format!("/{capability}")) {
@@ -298,4 +315,10 @@ impl Core {
             method: method.to_owned(),
         })
     }
+}
+
+/// Whether a server declared a capability.
+fn has(hello: &Hello, pointer: &str) -> bool {
+    let value = edit::get(hello.capabilities.get(), pointer);
+    value.is_some_and(|value| !matches!(value, "null" | "false"))
 }

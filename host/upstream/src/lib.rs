@@ -30,6 +30,7 @@ mod spec;
 mod stdio;
 mod subscribe;
 mod sys;
+mod tasks;
 
 pub use backoff::{Backoff, BackoffRules, Next};
 pub use connection::{Connection, RequestOptions, State};

@@ -46,6 +46,7 @@ mod sinks;
 mod stopping;
 mod subscriptions;
 mod surface;
+mod tasks;
 mod tried;
 mod vectors;
 mod web;

@@ -30,6 +30,8 @@ pub(crate) enum Mcp {
     Complete(surface::McpComplete),
     /// Call a tool: `call SERVER.TOOL --json '{"a":1}'`.
     Call(McpCall),
+    /// List what servers work on after they answered a call; with an id, show what came of it.
+    Tasks(surface::McpTasks),
     /// Remove a server that `mcp add` added.
     Remove(McpName),
     /// Say why a call would pass or not, policy by policy.

@@ -79,6 +79,24 @@ pub(crate) struct McpComplete {
     pub(crate) how: How,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct McpTasks {
+    /// One task, by the id that the list shows.
+    pub(crate) id: Option<String>,
+    /// Only this server's.
+    #[arg(long, value_name = "SERVER", conflicts_with = "id")]
+    pub(crate) server: Option<String>,
+    /// Note that what came of it was handed over; it is not kept for anybody else.
+    #[arg(long, requires = "id")]
+    pub(crate) take: bool,
+    /// Have it cancelled at its server.
+    #[arg(long, requires = "id", conflicts_with = "take")]
+    pub(crate) cancel: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// What these verbs share.
 #[derive(Debug, Args)]
 pub(crate) struct How {

@@ -20,7 +20,7 @@ use super::{Path, Standing, Stop};
 use crate::ask::By;
 use crate::call::Call;
 use crate::deeds;
-use crate::question::Kind;
+use crate::question::{Kind, is_unsafe};
 use crate::reply::ErrorCode;
 
 /// How often one request is sent, at most, because its server asks again.
@@ -128,9 +128,9 @@ fn asks(result: &RawValue) -> bool {
 }
 
 /// The questions of one round; `Err` says what is wrong with them.
-fn inputs(requests: &str, has_state: bool) -> Result<Vec<Incoming>, String> {
+pub(crate) fn inputs(requests: &str, may_be_none: bool) -> Result<Vec<Incoming>, String> {
     let members = edit::members(requests).map_err(|_| "asks for input that is no object".to_owned())?;
-    if members.is_empty() && !has_state {
+    if members.is_empty() && !may_be_none {
         return Err("asks for input and names none".to_owned());
     }
     if members.len() > MAX_INPUTS {
@@ -138,6 +138,9 @@ fn inputs(requests: &str, has_state: bool) -> Result<Vec<Incoming>, String> {
     }
     let mut incoming = Vec::new();
     for (key, request) in members {
+        if is_unsafe(&key) {
+            return Err(format!("names an input `{key}`, which no program takes for a name"));
+        }
         let params = edit::get(request, "/params").unwrap_or("{}").to_owned();
         let method = edit::get(request, "/method").and_then(edit::string).unwrap_or_default();
         let kind = Kind::of(&method, &params).ok_or("asks for an input of a kind that nobody knows")?;
@@ -159,6 +162,8 @@ mod tests {
         let found = inputs(&one("elicitation/create"), false).unwrap();
         assert_eq!((found[0].key.as_str(), found[0].kind), ("q", Kind::Form));
         assert!(inputs(&one("tools/call"), false).is_err());
+        let named = r#"{"__proto__":{"method":"roots/list"}}"#;
+        assert!(inputs(named, true).is_err(), "TSK-009");
         let many: Vec<String> = (0..17).map(|n| format!(r#""q{n}":{{"method":"roots/list"}}"#)).collect();
         assert!(inputs(&format!("{{{}}}", many.join(",")), false).is_err());
     }

@@ -47,7 +47,7 @@ impl Path {
     }
 
     /// After a wait: whether what let the call pass still does. A grant for once is spent already.
-    pub(super) fn still_passes(&self, document: &Document, by: By) -> Result<bool, Stop> {
+    pub(crate) fn still_passes(&self, document: &Document, by: By) -> Result<bool, Stop> {
         let facts = self.facts(Some(document.clone()));
         let verdict = self.verdict(&facts);
         match (verdict.ruling, by) {

@@ -29,15 +29,15 @@ use crate::facts;
 use crate::question::{Confirmed, ELICIT, Kind, Shown, confirmed};
 
 /// One question as it came.
-pub(super) struct Incoming {
-    pub(super) key: String,
+pub(crate) struct Incoming {
+    pub(crate) key: String,
     pub(super) kind: Kind,
     /// Its parameters, JSON text.
     pub(super) params: String,
 }
 
 /// What the server hears.
-pub(super) enum Answer {
+pub(crate) enum Answer {
     Result(Box<RawValue>),
     Error(ErrorObject),
 }
@@ -72,7 +72,7 @@ enum Action {
 
 impl Path {
     /// What this server is told that can be asked for this request.
-    pub(super) fn told(&self) -> Abilities {
+    pub(crate) fn told(&self) -> Abilities {
         let reachable = self.waiting.turns.is_some() || self.waiting.client.asker().is_some();
         let own = if reachable { self.waiting.client.abilities() } else { Abilities::NONE };
         own.and(Abilities::of_entry(&self.handle.server))
@@ -97,7 +97,7 @@ impl Path {
     }
 
     /// Asks what may be asked, together, and answers the rest. Every key has its answer.
-    pub(super) async fn ask_all(&self, incoming: Vec<Incoming>, told: Abilities) -> Vec<(String, Answer)> {
+    pub(crate) async fn ask_all(&self, incoming: Vec<Incoming>, told: Abilities) -> Vec<(String, Answer)> {
         let mut answers = Vec::new();
         let mut ready = Vec::new();
         for one in incoming {

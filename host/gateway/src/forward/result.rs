@@ -18,7 +18,7 @@ use crate::{catalog, redact, rewrite};
 
 impl Path {
     /// Step 10: adapter, result policies, audit. A server's own error passes as it is.
-    pub(super) async fn received(&self, outcome: Outcome) -> Outcome {
+    pub(crate) async fn received(&self, outcome: Outcome) -> Outcome {
         let Outcome::Result(result) = outcome else {
             self.note(AuditRow::completed(&self.call, true));
             return outcome;

@@ -22,6 +22,9 @@ const SENSITIVE: [&str; 5] = ["password", "token", "key", "secret", "credential"
 /// What a field may be: forms are flat.
 const TYPES: [&str; 5] = ["string", "number", "integer", "boolean", "array"];
 
+/// Names that mean something of their own where a client keeps answers in objects (TSK-009).
+const UNSAFE: [&str; 3] = ["__proto__", "prototype", "constructor"];
+
 const CONTINUE: &str = "continue";
 const DECLINE: &str = "decline";
 
@@ -39,6 +42,9 @@ pub(super) fn form(server: &str, params: &str) -> Result<Shown, String> {
     for (key, property) in properties {
         if key.chars().count() > MAX_KEY || hidden::find(&key).is_some() {
             return Err("a name of a field of its form cannot be shown".to_owned());
+        }
+        if is_unsafe(&key) {
+            return Err(format!("its form has a field `{key}`, which no program takes for a name"));
         }
         let kind = edit::get(property, "/type").and_then(edit::string);
         if !kind.is_some_and(|kind| TYPES.contains(&kind.as_str())) {
@@ -82,6 +88,11 @@ pub(super) fn page(server: &str, params: &str) -> Result<Shown, String> {
     check_rest(&params)?;
     let params = edit::raw(params).map_err(|error| error.to_string())?;
     Ok(Shown { params, fields: Vec::new(), confirm: None, hid: hid.get() })
+}
+
+/// Whether a name must not become the name of a field or of an answer.
+pub(crate) fn is_unsafe(name: &str) -> bool {
+    UNSAFE.contains(&name)
 }
 
 /// What a person said to [`Shown::confirm`].

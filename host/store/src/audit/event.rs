@@ -74,6 +74,20 @@ pub enum Event {
     McpQuestionAnswered,
     /// A question of a server's was refused, for the reason that is said (SMP-001).
     McpQuestionRefused,
+    /// A server made a task of a call; it is written down (TSK-003).
+    McpTaskCreated,
+    /// A task's status changed, or it is observed again after a connection or a process was lost.
+    McpTaskObserved,
+    /// The answers to what a task asked are about to leave, or its questions wait for somebody.
+    McpTaskInput,
+    /// A task is to be cancelled; written before its server is told.
+    McpTaskCancelled,
+    /// A task is over; with its status.
+    McpTaskCompleted,
+    /// The outcome of a task was handed to its caller, or to the operator.
+    McpTaskDelivered,
+    /// A task is past its time, or its server does not know it any more.
+    McpTaskExpired,
     /// A server's prompts were listed.
     McpPromptsListed,
     /// A server's resources were listed.
@@ -198,6 +212,13 @@ impl Event {
         Self::McpQuestionForwarded,
         Self::McpQuestionAnswered,
         Self::McpQuestionRefused,
+        Self::McpTaskCreated,
+        Self::McpTaskObserved,
+        Self::McpTaskInput,
+        Self::McpTaskCancelled,
+        Self::McpTaskCompleted,
+        Self::McpTaskDelivered,
+        Self::McpTaskExpired,
         Self::McpPromptsListed,
         Self::McpResourcesListed,
         Self::McpResourceTemplatesListed,
@@ -279,6 +300,13 @@ impl Event {
             Self::McpQuestionForwarded => "mcp_question_forwarded",
             Self::McpQuestionAnswered => "mcp_question_answered",
             Self::McpQuestionRefused => "mcp_question_refused",
+            Self::McpTaskCreated => "mcp_task_created",
+            Self::McpTaskObserved => "mcp_task_observed",
+            Self::McpTaskInput => "mcp_task_input",
+            Self::McpTaskCancelled => "mcp_task_cancelled",
+            Self::McpTaskCompleted => "mcp_task_completed",
+            Self::McpTaskDelivered => "mcp_task_delivered",
+            Self::McpTaskExpired => "mcp_task_expired",
             Self::McpPromptsListed => "mcp_prompts_listed",
             Self::McpResourcesListed => "mcp_resources_listed",
             Self::McpResourceTemplatesListed => "mcp_resource_templates_listed",
@@ -357,6 +385,13 @@ impl Event {
             | Self::McpElicitationTimedOut
             | Self::McpElicitationAutoDeclined => "server.elicit",
             Self::McpQuestionForwarded | Self::McpQuestionAnswered | Self::McpQuestionRefused => "server.ask",
+            Self::McpTaskCreated => "task.create",
+            Self::McpTaskObserved => "task.observe",
+            Self::McpTaskInput => "task.update",
+            Self::McpTaskCancelled => "task.cancel",
+            Self::McpTaskCompleted => "task.complete",
+            Self::McpTaskDelivered => "task.deliver",
+            Self::McpTaskExpired => "task.expire",
             Self::McpPromptsListed | Self::McpPromptListChanged => "prompt.list",
             Self::McpResourcesListed | Self::McpResourceTemplatesListed | Self::McpResourceListChanged => {
                 "resource.list"

@@ -136,6 +136,11 @@ impl AuditRow {
         if field_keys.is_empty() { row } else { row.with("field_keys", field_keys.to_vec()) }
     }
 
+    /// A row about a task that a call became: by Toolgate's own id of it, never by the server's.
+    pub fn task(event: Event, call: &CallFacts, task: &str) -> Self {
+        Self::about_call(event, call).with_action(event.action()).with("task", task)
+    }
+
     /// `approval.request`: the call waits for a person.
     pub fn asked(call: &CallFacts, ask: &str, reason: &str, expires_at: u64) -> Self {
         Self::about_call(Event::ApprovalRequest, call)

@@ -4,6 +4,7 @@
 //! - [`grants`]: standing answers to them, for a session or a persona;
 //! - [`standing`]: what the operator decided beforehand, and what is frozen;
 //! - [`pins`]: accepted definitions, with [`known`] as the second witness outside the database;
+//! - [`tasks`]: what servers work on after they answered a call;
 //! - [`tokens`]: bearer tokens, as digests;
 //! - [`eras`]: which era a server answered in, so that a probe is paid for once.
 //!
@@ -18,6 +19,9 @@ pub(crate) mod known;
 pub mod pins;
 mod schema;
 pub mod standing;
+mod task_rows;
+mod task_words;
+pub mod tasks;
 pub mod tokens;
 
 pub(crate) use schema::FORMAT;

@@ -47,9 +47,44 @@ CREATE TABLE frozen (
     };
 }
 
+/// The journal of tasks, for a new file and for one that is brought forward.
+macro_rules! tables_of_tasks {
+    () => {
+        "
+CREATE TABLE tasks (
+    id TEXT PRIMARY KEY,
+    owner TEXT NOT NULL,
+    server TEXT NOT NULL,
+    server_identity TEXT NOT NULL,
+    task_id TEXT NOT NULL,
+    about TEXT NOT NULL,
+    caller TEXT NOT NULL,
+    handed INTEGER NOT NULL,
+    status TEXT NOT NULL CHECK (status IN
+        ('working', 'input_required', 'completed', 'failed', 'cancelled', 'expired', 'lost')),
+    snapshot TEXT NOT NULL,
+    outcome TEXT,
+    delivery TEXT NOT NULL CHECK (delivery IN ('waiting', 'pending', 'delivered', 'none')),
+    cancel_requested_at_ms INTEGER,
+    cancel_requested_by TEXT,
+    recoveries INTEGER NOT NULL DEFAULT 0,
+    retries INTEGER NOT NULL DEFAULT 0,
+    reads INTEGER NOT NULL DEFAULT 0,
+    pushes INTEGER NOT NULL DEFAULT 0,
+    inputs INTEGER NOT NULL DEFAULT 0,
+    created_at_ms INTEGER NOT NULL,
+    updated_at_ms INTEGER NOT NULL,
+    expires_at_ms INTEGER,
+    closed_at_ms INTEGER
+) STRICT;
+CREATE INDEX tasks_by_end ON tasks (closed_at_ms);
+"
+    };
+}
+
 /// The format of `state.db`.
 pub(crate) const FORMAT: Format = Format {
-    number: 3,
+    number: 4,
     create: concat!(
         "
 CREATE TABLE asks (
@@ -106,9 +141,10 @@ CREATE TABLE eras (
     seen_at_ms INTEGER NOT NULL
 ) STRICT;
 ",
-        tables_of_format_2!()
+        tables_of_format_2!(),
+        tables_of_tasks!()
     ),
-    migrate: &[TO_2, TO_3],
+    migrate: &[TO_2, TO_3, WITH_TASKS],
 };
 
 /// Format 2: where an ask was answered, wider grants, standing decisions, what is frozen.
@@ -123,6 +159,9 @@ ALTER TABLE asks ADD COLUMN surface TEXT;
 const TO_3: &str = "
 ALTER TABLE tokens ADD COLUMN lane TEXT NOT NULL DEFAULT 'main';
 ";
+
+/// Format 4: the journal of tasks.
+const WITH_TASKS: &str = tables_of_tasks!();
 
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ mod pin;
 mod record;
 mod subscribe;
 mod surface;
+mod tasks;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -37,6 +38,7 @@ pub(crate) async fn run(explicit: Option<&Path>, command: Mcp) -> Result<(), Fai
         Mcp::Prompt(args) => surface::prompt(explicit, args).await,
         Mcp::Complete(args) => surface::complete(explicit, args).await,
         Mcp::Call(args) => call::call(explicit, args).await,
+        Mcp::Tasks(args) => tasks::tasks(explicit, &args).await,
         Mcp::Explain(args) => call::explain(explicit, args).await,
         Mcp::Pin(args) => pin::pin(explicit, args).await,
         Mcp::Allow(args) => decide::decide(explicit, &args, Standing::Allow).await,

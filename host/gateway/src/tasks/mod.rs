@@ -1,0 +1,208 @@
+//! Tasks: a call whose server answers that it goes on working, and what becomes of it
+//! (extension `io.modelcontextprotocol/tasks`).
+//!
+//! Contract: a task is in the journal before anybody waits for it. It is observed by one task of this
+//! process, which hears of it (`notifications/tasks`) or asks (`tasks/get`), puts its questions to the
+//! client it came from, and ends it in the journal. A client that has the extension gets an id of
+//! Toolgate's, which is good for that caller alone; any other client waits and gets the plain result. What
+//! comes back while nobody waits is kept, and nothing pretends that somebody had asked for it (TSK-019).
+//! What a caller gives up, and what is frozen, is cancelled at its server; a gateway that ends in the
+//! meantime leaves that to the next one.
+//!
+//! Bounds: [`slots::ACTIVE`] tasks of a server at a time and [`slots::QUEUED`] that wait; see
+//! [`tend`] for clocks and repetitions, and `toolgate_store` for what the journal keeps.
+//!
+//! Threat: a server decides what becomes a task, for how long, and what it asks. A client may try the ids of
+//! others: they are random, and an id of somebody else is unknown.
+
+mod begin;
+mod close;
+mod input;
+mod note;
+mod read;
+mod recover;
+mod requests;
+mod slots;
+mod tend;
+mod wire;
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use tokio::sync::{Notify, mpsc};
+use tokio_util::sync::CancellationToken;
+use toolgate_base::lock::FileLock;
+use toolgate_base::random_hex;
+use toolgate_store::TaskStatus;
+use toolgate_wire::edit;
+
+use crate::Gateway;
+use crate::attend::Open;
+use crate::caller::Caller;
+use crate::links::Live;
+
+pub(crate) use begin::{invocation, is_one, with_invocation};
+pub use requests::TaskVerb;
+pub(crate) use slots::Place;
+
+/// The notification by which a server tells of a task.
+pub(crate) const PUSH: &str = "notifications/tasks";
+/// How long the end of a gateway waits for cancellations to reach their servers.
+const SETTLE: Duration = Duration::from_secs(5);
+/// Tools that are remembered to have made a task.
+const MOST_MAKERS: usize = 4_096;
+
+/// All tasks that this process observes.
+#[derive(Default)]
+pub(crate) struct Tasks {
+    owner: Mutex<Option<Owner>>,
+    entries: Mutex<HashMap<String, Arc<Entry>>>,
+    slots: slots::Slots,
+    makers: Mutex<HashSet<(String, String)>>,
+    /// Ends all observation; what is open stays so in the journal.
+    closing: CancellationToken,
+}
+
+/// This process as the journal names it. It holds a lock for as long as it lives, however it ends.
+struct Owner {
+    name: String,
+    _alive: FileLock,
+}
+
+/// One task while it is observed.
+pub(crate) struct Entry {
+    /// Toolgate's id.
+    id: String,
+    server: String,
+    /// The server's id.
+    task_id: String,
+    /// Fires when somebody wants it cancelled.
+    cancel: CancellationToken,
+    cancel_by: Mutex<Option<String>>,
+    /// Whether its server was told so, or need not be told any more.
+    cancel_settled: AtomicBool,
+    /// Fires when nobody waits for its outcome any more.
+    detached: CancellationToken,
+    /// Somebody would like to know how it stands.
+    poke: Notify,
+    pushed: mpsc::Sender<Box<RawValue>>,
+    view: Mutex<View>,
+}
+
+/// A task as its client sees it.
+struct View {
+    status: TaskStatus,
+    snapshot: String,
+    /// What the client is asked.
+    open: Vec<Open>,
+    /// The connection over which it is observed.
+    live: Option<Arc<Live>>,
+}
+
+impl Entry {
+    /// Somebody wants the task cancelled; the first one counts.
+    fn request_cancel(&self, by: &str) {
+        self.cancel_by.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| by.to_owned());
+        self.cancel.cancel();
+    }
+
+    fn cancelled_by(&self) -> String {
+        self.cancel_by.lock().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default()
+    }
+
+    fn settle_cancel(&self) {
+        self.cancel_settled.store(true, Ordering::Release);
+    }
+
+    fn is_unsettled(&self) -> bool {
+        self.cancel.is_cancelled() && !self.cancel_settled.load(Ordering::Acquire)
+    }
+
+    fn view(&self) -> MutexGuard<'_, View> {
+        self.view.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Tasks {
+    /// The name of this process in the journal, made when there is a first task.
+    fn owner(&self, data_dir: &Path) -> Result<String, String> {
+        let mut owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(owner) = owner.as_ref() {
+            return Ok(owner.name.clone());
+        }
+        let name = format!("own_{}", random_hex(8));
+        let alive = recover::lock_of(data_dir, &name)?;
+        *owner = Some(Owner { name: name.clone(), _alive: alive });
+        Ok(name)
+    }
+
+    fn find(&self, id: &str) -> Option<Arc<Entry>> {
+        self.lock().get(id).cloned()
+    }
+
+    fn add(&self, entry: &Arc<Entry>) {
+        self.lock().insert(entry.id.clone(), Arc::clone(entry));
+    }
+
+    fn remove(&self, id: &str) {
+        let removed = self.lock().remove(id);
+        drop(removed);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Entry>>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that a tool made a task, so that its next call waits for a place before it is sent.
+    fn note_maker(&self, server: &str, tool: &str) {
+        let mut makers = self.makers.lock().unwrap_or_else(PoisonError::into_inner);
+        if makers.len() < MOST_MAKERS {
+            makers.insert((server.to_owned(), tool.to_owned()));
+        }
+    }
+
+    fn is_maker(&self, server: &str, tool: &str) -> bool {
+        let makers = self.makers.lock().unwrap_or_else(PoisonError::into_inner);
+        makers.contains(&(server.to_owned(), tool.to_owned()))
+    }
+}
+
+impl Gateway {
+    /// A server told of a task over one of its connections. What is about no task of that connection is
+    /// let go.
+    pub(crate) fn task_pushed(&self, server: &str, live: &Arc<Live>, params: Option<Box<RawValue>>) {
+        let Some(params) = params else { return };
+        let Some(task) = edit::get(params.get(), "/taskId").and_then(edit::string) else { return };
+        let entry =
+            self.tasks.lock().values().find(|entry| entry.server == server && entry.task_id == task).cloned();
+        let Some(entry) = entry else { return };
+        let is_its_own = entry.view().live.as_ref().is_some_and(|own| Arc::ptr_eq(own, live));
+        // Where the queue is full, a read follows anyway.
+        if is_its_own && entry.pushed.try_send(params).is_err() {
+            entry.poke.notify_one();
+        }
+    }
+
+    /// Lets cancellations reach their servers, and stops observing.
+    pub(crate) async fn settle_tasks(&self) {
+        let settled = async {
+            while self.tasks.lock().values().any(|entry| entry.is_unsettled()) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        if tokio::time::timeout(SETTLE, settled).await.is_err() {
+            tracing::warn!("a cancellation did not reach its server; the next gateway sends it");
+        }
+        self.tasks.closing.cancel();
+    }
+}
+
+/// Whom the id of a task is good for. A stdio client is a new session each time it starts and may come back
+/// for its task; over HTTP the session, or the thread, is part of who it is.
+pub(crate) fn holder(caller: &Caller) -> String {
+    if caller.credential == "stdio" { caller.binding() } else { caller.sealed_for() }
+}
