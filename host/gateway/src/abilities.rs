@@ -8,6 +8,8 @@ use serde_json::{Map, Value, json};
 use toolgate_config::{Instance, Server};
 use toolgate_wire::edit;
 
+use crate::apps;
+
 /// A set of abilities.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Abilities(u8);
@@ -25,6 +27,8 @@ impl Abilities {
     pub const SAMPLING_TOOLS: Self = Self(8);
     /// Names its directories: `roots`.
     pub const ROOTS: Self = Self(16);
+    /// Shows the views of apps: the extension `io.modelcontextprotocol/ui`. Nothing is asked by it.
+    pub const VIEWS: Self = Self(64);
 
     /// What a client declared, a JSON object.
     pub fn of(capabilities: &str) -> Self {
@@ -39,6 +43,7 @@ impl Abilities {
             (sampling, Self::SAMPLING),
             (sampling && has("/sampling/tools"), Self::SAMPLING_TOOLS),
             (has("/roots"), Self::ROOTS),
+            (apps::shows_views(capabilities), Self::VIEWS),
         ];
         Self(declared.into_iter().filter(|(has, _)| *has).fold(0, |all, (_, one)| all | one.0))
     }
@@ -49,7 +54,7 @@ impl Abilities {
         let sampling =
             if questions.sampling { Self::SAMPLING.0 | Self::SAMPLING_TOOLS.0 } else { Self::NONE.0 };
         let roots = if questions.roots { Self::ROOTS.0 } else { Self::NONE.0 };
-        Self(Self::FORMS.0 | Self::PAGES.0 | sampling | roots)
+        Self(Self::FORMS.0 | Self::PAGES.0 | Self::VIEWS.0 | sampling | roots)
     }
 
     /// What a server is told at its connection of a caller with these abilities.
@@ -61,6 +66,16 @@ impl Abilities {
     /// Whether all of `other` is in here.
     pub fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// Those by which something can be asked.
+    pub(crate) fn questions(self) -> Self {
+        Self(self.0 & !Self::VIEWS.0)
+    }
+
+    /// What is in either.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
     }
 
     /// What is in both.
@@ -85,6 +100,12 @@ impl Abilities {
         }
         if self.has(Self::ROOTS) {
             all.insert("roots".to_owned(), json!({}));
+        }
+        if self.has(Self::VIEWS) {
+            all.insert(
+                "extensions".to_owned(),
+                json!({ (apps::EXTENSION): { "mimeTypes": [apps::VIEW_TYPE] } }),
+            );
         }
         Value::Object(all).to_string()
     }

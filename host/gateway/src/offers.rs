@@ -11,6 +11,7 @@ use toolgate_config::Server;
 use toolgate_signing::DefinitionKind;
 
 use crate::Gateway;
+use crate::apps;
 use crate::caller::Caller;
 
 /// How long a client that reaches one server alone waits to learn what it can do.
@@ -32,6 +33,8 @@ pub struct Offers {
     pub completions: bool,
     /// What a server logs during a call.
     pub logging: bool,
+    /// Tools with views: the extension `io.modelcontextprotocol/ui`.
+    pub views: bool,
 }
 
 impl Offers {
@@ -41,6 +44,7 @@ impl Offers {
             resources: self.resources || other.resources,
             completions: self.completions || other.completions,
             logging: self.logging || other.logging,
+            views: self.views || other.views,
         }
     }
 }
@@ -78,14 +82,16 @@ impl Gateway {
                 resources: declares("/resources"),
                 completions: declares("/completions"),
                 logging: logging && declares("/logging"),
+                views: declares(apps::DECLARED) || live.surface.load().has_views(),
             };
         }
         let Some(surface) = self.approved_surface(server) else {
-            return Offers { prompts: true, resources: true, completions: true, logging };
+            return Offers { prompts: true, resources: true, completions: true, logging, views: false };
         };
         let has = |kind| surface.of(kind).next().is_some();
         let prompts = has(DefinitionKind::Prompt);
         let resources = has(DefinitionKind::Resource) || has(DefinitionKind::Template);
-        Offers { prompts, resources, completions: prompts || has(DefinitionKind::Template), logging }
+        let completions = prompts || has(DefinitionKind::Template);
+        Offers { prompts, resources, completions, logging, views: surface.has_views() }
     }
 }
