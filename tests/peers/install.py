@@ -60,18 +60,26 @@ def install(root: Path) -> Installed:
 
 
 def install_python(installed: Installed) -> None:
-    """A virtual environment with the client and the Python servers, each file checked by its hash."""
-    interpreter = find_python()
-    venv = installed.root / "venv"
-    pins = HERE / "requirements.txt"
-    if not is_current(venv, pins, interpreter):
-        note("installing the PyPI parts (mcp, mcp-server-time, mcp-server-git, componentize-py)")
-        shutil.rmtree(venv, ignore_errors=True)
-        quietly([interpreter, "-m", "venv", str(venv)])
-        pip = [str(venv / "bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        quietly([*pip, "--require-hashes", "--only-binary=:all:", "--requirement", str(pins)])
-        mark_current(venv, pins, interpreter)
-    installed.python = venv / "bin/python"
+    """Virtual environments: one for the client and the servers of the suite, one for each generation of the
+    SDK in the matrix, because both are the package `mcp`."""
+    interpreter, root = find_python(), installed.root
+    what = "mcp, mcp-server-time, mcp-server-git, componentize-py"
+    install_environment(root / "venv", HERE / "requirements.txt", interpreter, what)
+    install_environment(root / "python1", HERE / "matrix/python1.txt", interpreter, "mcp 1.x")
+    install_environment(root / "python2", HERE / "matrix/python2.txt", interpreter, "mcp 2.x, fastmcp")
+    installed.python = root / "venv/bin/python"
+
+
+def install_environment(venv: Path, pins: Path, interpreter: str, what: str) -> None:
+    """What a file pins, each file of it checked by its hash."""
+    if is_current(venv, pins, interpreter):
+        return
+    note(f"installing the PyPI parts ({what})")
+    shutil.rmtree(venv, ignore_errors=True)
+    quietly([interpreter, "-m", "venv", str(venv)])
+    pip = [str(venv / "bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    quietly([*pip, "--require-hashes", "--only-binary=:all:", "--requirement", str(pins)])
+    mark_current(venv, pins, interpreter)
 
 
 def install_node(installed: Installed) -> None:
@@ -79,6 +87,7 @@ def install_node(installed: Installed) -> None:
     target = installed.root / "npm"
     installed.node = install_packages(HERE, target, "server-everything, server-filesystem, componentize-js")
     installed.modules = target / "node_modules"
+    install_packages(HERE / "matrix", installed.root / "matrix", "the TypeScript SDKs 1.x and 2.x")
 
 
 def install_packages(source: Path, target: Path, what: str) -> Path:

@@ -52,6 +52,7 @@ pub(crate) async fn respond(
     let Asked { caller, request, .. } = &asked;
     let era = caller.era;
     let method = request.method.as_str();
+    let is_read = deed_of(method) == Some(Deed::Read);
     let outcome = match (era, ListKind::of_method(method), deed_of(method)) {
         (_, Some(kind), _) => list(backend, caller, kind, request.params.as_deref()).await.into_outcome(),
         (_, _, Some(deed)) => forward(backend, deed, asked, cancel, progress).await,
@@ -69,7 +70,10 @@ pub(crate) async fn respond(
         (Era::Modern, ..) if method == "server/discover" => discover(backend, caller).await.into_outcome(),
         _ => Outcome::Error(reply::unknown_method(method)),
     };
-    reply::dress(era, outcome)
+    match (era, reply::dress(era, outcome)) {
+        (Era::Modern, Outcome::Result(result)) if is_read => modern::read_result(result).into_outcome(),
+        (_, outcome) => outcome,
+    }
 }
 
 /// What a method asks a server for.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use serde_json::value::RawValue;
-use toolgate_wire::envelope::{self, Era, MODERN};
+use toolgate_wire::envelope::{self, Era, MODERN, ResultKind};
 use toolgate_wire::{ErrorObject, Id, ListKind, Request, codes, edit};
 
 use toolgate_gateway::MOST_SUBSCRIPTIONS;
@@ -82,6 +82,22 @@ pub(crate) fn discover_result(
 /// The members that only this era's lists have, as JSON text to be appended to an object.
 pub(crate) fn list_members() -> String {
     format!(r#","ttlMs":{LIST_TTL_MS},"cacheScope":"private""#)
+}
+
+/// A finished read with the members that this era requires of it and a server of the earlier one does not
+/// know. How long it may be kept is the server's word; for whom is not, because what one caller may read
+/// another may not.
+pub(crate) fn read_result(result: Box<RawValue>) -> Result<Box<RawValue>, ErrorObject> {
+    if envelope::result_kind(result.get()) != ResultKind::Complete {
+        return Ok(result);
+    }
+    let kept = edit::get(result.get(), "/ttlMs").filter(|ttl| ttl.parse::<u64>().is_ok());
+    let ttl = kept.map_or_else(|| LIST_TTL_MS.to_string(), str::to_owned);
+    let members = [("/ttlMs", Some(ttl.as_str())), ("/cacheScope", Some(r#""private""#))];
+    match edit::set_all(result.get(), &members) {
+        Ok(text) => reply::raw(text),
+        Err(error) => Err(reply::internal(&format!("cannot mark a read: {error}"))),
+    }
 }
 
 /// What a client asked to be told of, as far as it is served.

@@ -37,6 +37,9 @@ pub(crate) fn capabilities(offers: Offers) -> serde_json::Value {
         if offers.completions {
             object.insert("completions".to_owned(), json!({}));
         }
+        if offers.views {
+            object.insert("extensions".to_owned(), json!({ "io.modelcontextprotocol/ui": {} }));
+        }
     }
     capabilities
 }

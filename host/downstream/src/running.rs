@@ -19,7 +19,9 @@ pub(crate) enum BeginError {
     )]
     InUse,
     /// The client's own bound.
-    #[error("{0} requests of this client are running already; wait for one to end and try again")]
+    #[error(
+        "{0} requests of this client are running already, which is the limit (serve.max_running); wait for one to end"
+    )]
     TooMany(usize),
 }
 

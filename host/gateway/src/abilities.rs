@@ -8,6 +8,8 @@ use serde_json::{Map, Value, json};
 use toolgate_config::{Instance, Server};
 use toolgate_wire::edit;
 
+use crate::apps;
+
 /// A set of abilities.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Abilities(u8);
@@ -28,6 +30,8 @@ impl Abilities {
     /// Takes the id of a task in place of a result: the extension `io.modelcontextprotocol/tasks`. It is
     /// about Toolgate and no server is told of it.
     pub const TASKS: Self = Self(32);
+    /// Shows the views of apps: the extension `io.modelcontextprotocol/ui`. Nothing is asked by it.
+    pub const VIEWS: Self = Self(64);
 
     /// What a client declared, a JSON object.
     pub fn of(capabilities: &str) -> Self {
@@ -43,6 +47,7 @@ impl Abilities {
             (sampling && has("/sampling/tools"), Self::SAMPLING_TOOLS),
             (has("/roots"), Self::ROOTS),
             (has("/extensions/io.modelcontextprotocol~1tasks"), Self::TASKS),
+            (apps::shows_views(capabilities), Self::VIEWS),
         ];
         Self(declared.into_iter().filter(|(has, _)| *has).fold(0, |all, (_, one)| all | one.0))
     }
@@ -53,7 +58,7 @@ impl Abilities {
         let sampling =
             if questions.sampling { Self::SAMPLING.0 | Self::SAMPLING_TOOLS.0 } else { Self::NONE.0 };
         let roots = if questions.roots { Self::ROOTS.0 } else { Self::NONE.0 };
-        Self(Self::FORMS.0 | Self::PAGES.0 | sampling | roots)
+        Self(Self::FORMS.0 | Self::PAGES.0 | Self::VIEWS.0 | sampling | roots)
     }
 
     /// What a server is told at its connection of a caller with these abilities.
@@ -75,6 +80,16 @@ impl Abilities {
     /// Whether all of `other` is in here.
     pub fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// Those by which something can be asked.
+    pub(crate) fn questions(self) -> Self {
+        Self(self.0 & !Self::VIEWS.0)
+    }
+
+    /// What is in either.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
     }
 
     /// What is in both.
@@ -99,6 +114,12 @@ impl Abilities {
         }
         if self.has(Self::ROOTS) {
             all.insert("roots".to_owned(), json!({}));
+        }
+        if self.has(Self::VIEWS) {
+            all.insert(
+                "extensions".to_owned(),
+                json!({ (apps::EXTENSION): { "mimeTypes": [apps::VIEW_TYPE] } }),
+            );
         }
         Value::Object(all).to_string()
     }

@@ -148,7 +148,7 @@ impl Gateway {
         let facts = notes::call_facts(caller, deed, &handle, &used, &call.request_id);
         // Before the verdict, so that a freeze that comes after it ends this request.
         let frozen = self.watch.token(&handle.server.name);
-        let can_be_asked = caller.abilities.told_to(&handle.server) != Abilities::NONE;
+        let can_be_asked = caller.abilities.told_to(&handle.server).questions() != Abilities::NONE;
         let (gateway, caller) = (Arc::clone(self), caller.clone());
         let path =
             Path { gateway, caller, deed, handle, used, call: facts, waiting, frozen, invocation: None };
@@ -189,6 +189,16 @@ impl Gateway {
             FindError::Ambiguous { uri, instead } => {
                 let call = notes::lost_call(caller, deed, uri, None, request_id);
                 let reason = format!("several servers have this URI; say which: {}", instead.join(" or "));
+                self.note_refusal(AuditRow::denied(&call, "binding", None, &reason)).await;
+                Outcome::Error(reply::invalid_params(reason))
+            }
+            FindError::AmbiguousApp { name, servers } => {
+                let call = notes::lost_call(caller, deed, name, None, request_id);
+                let reason = format!(
+                    "views of several servers can mean a tool by the name {name} ({}), so none is called; \
+                     reach one server alone: `toolgate serve --server NAME`",
+                    servers.join(", ")
+                );
                 self.note_refusal(AuditRow::denied(&call, "binding", None, &reason)).await;
                 Outcome::Error(reply::invalid_params(reason))
             }

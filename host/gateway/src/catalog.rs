@@ -4,6 +4,7 @@
 //! what an adapter or a policy changes is shown changed. A server that is still starting is answered
 //! for from its approved surface; `list_changed` follows.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use toolgate_signing::{DefinitionKind, Digest};
 use toolgate_wire::{ErrorObject, ListKind, edit};
 
 use crate::Gateway;
+use crate::apps;
 use crate::caller::Caller;
 use crate::decide::{self, Ruling, Verdict};
 use crate::find::offers;
@@ -46,10 +48,10 @@ impl Gateway {
         cursor: Option<&str>,
     ) -> Result<Page, ErrorObject> {
         let surfaces = self.surfaces(caller).await;
-        let claims = claims_among(&surfaces);
+        let names = Names { claims: claims_among(&surfaces), own: apps::own_names(caller, &surfaces) };
         let mut shown = Vec::new();
         for (server, surface) in &surfaces {
-            shown.extend(self.visible(caller, server, surface, kind, &claims));
+            shown.extend(self.visible(caller, server, surface, kind, &names));
         }
         page(&shown, cursor)
     }
@@ -155,10 +157,12 @@ impl Gateway {
         server: &Server,
         surface: &Surface,
         kind: ListKind,
-        claims: &Claims,
+        names: &Names<'_>,
     ) -> Vec<Box<RawValue>> {
+        let exists =
+            |item: &Item| offers(server, item) && (apps::is_for(caller, item) || names.are_own(server, item));
         let items: Vec<&Arc<Item>> =
-            surface.of(surface::definition_kind(kind)).filter(|item| offers(server, item)).collect();
+            surface.of(surface::definition_kind(kind)).filter(|item| exists(item)).collect();
         let facts = self.list_facts(caller, server, surface, &items);
         for facts in facts.iter().filter(|_| self.recorder.is_on()) {
             if kind == ListKind::Tools {
@@ -174,9 +178,9 @@ impl Gateway {
                 tracing::debug!(server = %server.name, item = %item.name, reason = %verdict.reason, "hidden");
                 continue;
             }
-            let name = exposed(caller, server, item, claims);
+            let name = names.exposed(caller, server, item);
             match show(item, kind, &name, &change, &verdict.redactions) {
-                Ok(Some(definition)) => shown.push(with_ui(definition, server, claims)),
+                Ok(Some(definition)) => shown.push(with_ui(definition, server, &names.claims)),
                 Ok(None) => {}
                 Err(error) => {
                     tracing::warn!(server = %server.name, item = %item.name, %error, "hidden: a plugin's change failed");
@@ -234,9 +238,7 @@ impl Gateway {
 
 /// How a URI that a result of a server names is shown: as listings show it.
 pub(crate) fn shown_uri(surfaces: &[(Arc<Server>, Arc<Surface>)], server: &str, uri: &str) -> Option<String> {
-    let kinds = [DefinitionKind::Resource, DefinitionKind::Template];
-    let lists = |surface: &Surface| kinds.into_iter().any(|kind| surface.item(kind, uri).is_some());
-    let twice = surfaces.iter().filter(|(_, surface)| lists(surface)).take(2).count() == 2;
+    let twice = surfaces.iter().filter(|(_, surface)| surface.claims(uri)).take(2).count() == 2;
     uris::rewritten_where(twice, server, uri)
 }
 
@@ -245,19 +247,34 @@ pub(crate) fn claims_among(surfaces: &[(Arc<Server>, Arc<Surface>)]) -> Claims {
     if surfaces.len() < 2 {
         return Claims::default();
     }
-    Claims::among(surfaces.iter().flat_map(|(server, surface)| {
-        let uris = surface.of(DefinitionKind::Resource).chain(surface.of(DefinitionKind::Template));
-        uris.map(|item| (server.name.as_str(), item.name.as_str()))
-    }))
+    Claims::among(
+        surfaces
+            .iter()
+            .flat_map(|(server, surface)| surface.claimed().map(|uri| (server.name.as_str(), uri))),
+    )
 }
 
-/// The name of a definition as this caller sees it.
-fn exposed(caller: &Caller, server: &Server, item: &Item, claims: &Claims) -> String {
-    match item.kind {
-        DefinitionKind::Resource | DefinitionKind::Template => {
-            claims.rewritten(&server.name, &item.name).unwrap_or_else(|| item.name.clone())
+/// What decides how definitions are called in one listing.
+struct Names<'a> {
+    claims: Claims,
+    /// The tools that go by their own names: (server, name).
+    own: HashSet<(&'a str, &'a str)>,
+}
+
+impl Names<'_> {
+    fn are_own(&self, server: &Server, item: &Item) -> bool {
+        item.kind == DefinitionKind::Tool && self.own.contains(&(server.name.as_str(), item.name.as_str()))
+    }
+
+    /// The name of a definition as this caller sees it.
+    fn exposed(&self, caller: &Caller, server: &Server, item: &Item) -> String {
+        match item.kind {
+            DefinitionKind::Resource | DefinitionKind::Template => {
+                self.claims.rewritten(&server.name, &item.name).unwrap_or_else(|| item.name.clone())
+            }
+            _ if self.are_own(server, item) => item.name.clone(),
+            _ => item.shown_to(caller).to_owned(),
         }
-        _ => item.shown_to(caller).to_owned(),
     }
 }
 
@@ -290,7 +307,7 @@ fn with_ui(definition: Box<RawValue>, server: &Server, claims: &Claims) -> Box<R
         return definition;
     }
     let mut text = definition.get().to_owned();
-    for pointer in ["/_meta/ui/resourceUri", "/_meta/ui~1resourceUri"] {
+    for pointer in apps::VIEW_OF_TOOL {
         let uri = edit::get(definition.get(), pointer).and_then(edit::string);
         let rewritten = uri.and_then(|uri| claims.rewritten(&server.name, &uri));
         if let Some(uri) = rewritten

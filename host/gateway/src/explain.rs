@@ -75,6 +75,9 @@ impl Gateway {
                 toolgate_base::display::escape(&name)
             ),
             FindError::Ambiguous { uri, .. } => format!("several servers have {uri}"),
+            FindError::AmbiguousApp { name, .. } => {
+                format!("several servers have a tool {name} for their views")
+            }
             FindError::Open { error, .. } => error.to_string(),
         })?;
         let about = |document: &str| -> Arc<Facts> {

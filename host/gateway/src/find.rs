@@ -11,6 +11,7 @@ use toolgate_config::Server;
 use toolgate_signing::DefinitionKind;
 
 use crate::Gateway;
+use crate::apps::{self, OwnNamed};
 use crate::caller::Caller;
 use crate::connect::OpenError;
 use crate::facts;
@@ -56,6 +57,13 @@ pub(crate) enum FindError {
         /// The URI by which each server is meant.
         instead: Vec<String>,
     },
+    /// Views of several servers can mean a tool by this name.
+    AmbiguousApp {
+        /// The server's own name for it.
+        name: String,
+        /// The servers.
+        servers: Vec<String>,
+    },
     /// Its server could not be reached.
     Open {
         /// The server.
@@ -95,7 +103,8 @@ impl Gateway {
         name: &str,
     ) -> Result<Handle, FindError> {
         let look = |surface: &Surface| {
-            let found = surface.shown_as(kind, name, caller.plain_names).map(Arc::clone);
+            let found = surface.shown_as(kind, name, caller.plain_names);
+            let found = found.filter(|item| apps::is_for(caller, item)).map(Arc::clone);
             found.map(|item| (item.name.clone(), item, true))
         };
         let mut unknown = Vec::new();
@@ -121,7 +130,28 @@ impl Gateway {
                 found => return found,
             }
         }
+        if kind == DefinitionKind::Tool && apps::has_own_names(caller) {
+            return self.find_for_view(caller, name).await;
+        }
         Err(FindError::Unknown(name.to_owned()))
+    }
+
+    /// Finds the tool that the view of an app means by its server's own name for it.
+    async fn find_for_view(self: &Arc<Self>, caller: &Caller, name: &str) -> Result<Handle, FindError> {
+        let surfaces = self.surfaces(caller).await;
+        match apps::own_named(&surfaces, name) {
+            OwnNamed::Nobody => Err(FindError::Unknown(name.to_owned())),
+            OwnNamed::One(server) => {
+                let look = |surface: &Surface| {
+                    by_name(surface, DefinitionKind::Tool, name).filter(|(_, item, _)| item.audience.app)
+                };
+                self.on_live(caller, server, name, look).await
+            }
+            OwnNamed::Several(servers) => Err(FindError::AmbiguousApp {
+                name: name.to_owned(),
+                servers: servers.into_iter().map(str::to_owned).collect(),
+            }),
+        }
     }
 
     /// Finds what a URI names: the one server that lists it, else the one with a template that expands
@@ -217,12 +247,12 @@ fn owner_of<'a>(
     surfaces: &[(&'a Arc<Server>, Arc<Surface>)],
     uri: &str,
 ) -> Result<&'a Arc<Server>, FindError> {
-    let lists = |surface: &Surface| listed(surface, uri).is_some();
+    let lists = |surface: &Surface| surface.claims(uri);
     let expands =
         |surface: &Surface| surface.of(DefinitionKind::Template).any(|item| uris::matches(&item.name, uri));
     let has_any = |surface: &Surface| {
         let kinds = [DefinitionKind::Resource, DefinitionKind::Template];
-        surface.items().iter().any(|item| kinds.contains(&item.kind))
+        surface.has_views() || surface.items().iter().any(|item| kinds.contains(&item.kind))
     };
     let tests: [&dyn Fn(&Surface) -> bool; 3] = [&lists, &expands, &has_any];
     for test in tests {

@@ -12,6 +12,7 @@
 //! fixes the persona, the third by failing closed.
 
 mod abilities;
+mod apps;
 mod arguments;
 mod ask;
 pub mod assemble;
@@ -70,6 +71,7 @@ use toolgate_wire::ListKind;
 use toolgate_wire::envelope::Era;
 
 pub use abilities::Abilities;
+pub use apps::Audience;
 pub use call::Call;
 pub use caller::Caller;
 pub use catalog::{PAGE, Page};

@@ -13,6 +13,7 @@ use toolgate_wire::ListKind;
 use toolgate_wire::envelope::Era;
 
 use crate::Gateway;
+use crate::apps;
 use crate::caller::Caller;
 
 /// How long a client that reaches one server alone waits to learn what it can do.
@@ -38,6 +39,8 @@ pub struct Offers {
     pub subscribe: bool,
     /// Tasks, to clients of the stateless era.
     pub tasks: bool,
+    /// Tools with views: the extension `io.modelcontextprotocol/ui`.
+    pub views: bool,
 }
 
 impl Offers {
@@ -58,6 +61,7 @@ impl Offers {
             logging: self.logging || other.logging,
             subscribe: self.subscribe || other.subscribe,
             tasks: self.tasks || other.tasks,
+            views: self.views || other.views,
         }
     }
 }
@@ -97,12 +101,21 @@ impl Gateway {
                 logging: logging && declares("/logging"),
                 subscribe: declares("/resources/subscribe"),
                 tasks: live.connection.has_tasks(),
+                views: declares(apps::DECLARED) || live.surface.load().has_views(),
             };
         }
         // What it answered last may have changed, so only a server of the earlier era certainly has none.
         let tasks = self.era_of(server) != Some(Era::Legacy);
         let Some(surface) = self.approved_surface(server) else {
-            return Offers { prompts: true, resources: true, completions: true, logging, subscribe: true, tasks };
+            return Offers {
+                prompts: true,
+                resources: true,
+                completions: true,
+                logging,
+                subscribe: true,
+                tasks,
+                views: false,
+            };
         };
         let has = |kind| surface.of(kind).next().is_some();
         let prompts = has(DefinitionKind::Prompt);
@@ -110,6 +123,6 @@ impl Gateway {
         // Whether its resources can be subscribed to is known when it runs; refused is clearer than never
         // offered.
         let completions = prompts || has(DefinitionKind::Template);
-        Offers { prompts, resources, completions, logging, subscribe: resources, tasks }
+        Offers { prompts, resources, completions, logging, subscribe: resources, tasks, views: surface.has_views() }
     }
 }

@@ -6,7 +6,7 @@
 //! changes is shown, never pinned. Threat: the definitions are a server's words. They are kept as
 //! text and judged by policies; nothing here trusts a hint.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
@@ -15,6 +15,7 @@ use toolgate_plugins::{Document, PinState, SurfaceKind};
 use toolgate_signing::{DefinitionKind, Digest, definition_digest, surface_digest};
 use toolgate_wire::{ListKind, edit};
 
+use crate::apps::{self, Audience};
 use crate::caller::Caller;
 use crate::pin::Approved;
 
@@ -40,6 +41,8 @@ pub struct Item {
     pub read_only_hint: Option<bool>,
     /// The server's claim that it may destroy.
     pub destructive_hint: Option<bool>,
+    /// Whom a tool is for; everything else is for everybody.
+    pub audience: Audience,
 }
 
 /// Everything a server shows at one moment.
@@ -55,6 +58,8 @@ pub struct Surface {
     pub digest: Option<Digest>,
     by_name: Index,
     by_exposed: Index,
+    /// The views that its tools name; they need not stand in a list of resources.
+    views: HashSet<String>,
 }
 
 /// Where the definition of a kind and name stands.
@@ -87,7 +92,9 @@ impl Surface {
             });
         let by_name = index(&items, |item| &item.name);
         let by_exposed = index(&items, |item| &item.exposed);
-        Self { items, dropped, surface_pin, digest: Some(digest), by_name, by_exposed }
+        let tools = items.iter().filter(|item| item.kind == DefinitionKind::Tool);
+        let views = tools.flat_map(|tool| apps::views_of(tool.definition.text())).collect();
+        Self { items, dropped, surface_pin, digest: Some(digest), by_name, by_exposed, views }
     }
 
     /// The same definitions compared with other pins; no digest is computed again.
@@ -103,6 +110,7 @@ impl Surface {
             digest: self.digest,
             by_name: self.by_name.clone(),
             by_exposed: self.by_exposed.clone(),
+            views: self.views.clone(),
         }
     }
 
@@ -136,6 +144,24 @@ impl Surface {
     pub(crate) fn shown_as(&self, kind: DefinitionKind, name: &str, plain: bool) -> Option<&Arc<Item>> {
         let index = if plain { &self.by_name } else { &self.by_exposed };
         index.get(&kind)?.get(name).and_then(|index| self.items.get(*index))
+    }
+
+    /// Whether tools of this server have views.
+    pub(crate) fn has_views(&self) -> bool {
+        !self.views.is_empty()
+    }
+
+    /// Whether this server says that a URI, or a template of that text, is its own: by a list, or as the
+    /// view of a tool.
+    pub(crate) fn claims(&self, uri: &str) -> bool {
+        let kinds = [DefinitionKind::Resource, DefinitionKind::Template];
+        kinds.into_iter().any(|kind| self.item(kind, uri).is_some()) || self.views.contains(uri)
+    }
+
+    /// All that [`Self::claims`] is true of; some stand here twice.
+    pub(crate) fn claimed(&self) -> impl Iterator<Item = &str> {
+        let listed = self.of(DefinitionKind::Resource).chain(self.of(DefinitionKind::Template));
+        listed.map(|item| item.name.as_str()).chain(self.views.iter().map(String::as_str))
     }
 
     /// How the whole compares with the operator's pin of the whole.
@@ -177,6 +203,10 @@ impl Item {
             pin: approved.state_of(kind, &name, &digest),
             read_only_hint: hint("/annotations/readOnlyHint"),
             destructive_hint: hint("/annotations/destructiveHint"),
+            audience: match kind {
+                DefinitionKind::Tool => Audience::of(definition),
+                _ => Audience::ALL,
+            },
             definition: Document::new(definition),
             digest,
             name,
@@ -201,6 +231,7 @@ impl Item {
             pin: PinState::Unpinned,
             read_only_hint: None,
             destructive_hint: None,
+            audience: Audience::ALL,
         }
     }
 }

@@ -10,9 +10,9 @@
 //! |---|---|---|
 //! | component | 8 MiB, validated before it is compiled | `inspect` |
 //! | memory, tables, instances, stack, handles | `limits`, clamped to the release | `guest` |
-//! | running time | 5 ms a policy call, 250 ms an adapter call, 5 s an installer operation | `limits::meter` |
+//! | running time | 5 ms a policy call and 0.1 ms for each definition of a listing, 250 ms an adapter call, 5 s an installer operation | `limits::meter` |
 //! | wall-clock time | four times that, at least 250 ms | `limits::meter` |
-//! | the host's work on documents | 2 s a call | `limits::meter` |
+//! | the host's work on documents | 8 s a call | `limits::meter` |
 //! | what passes between guest and host | `host-bytes`, 1 MiB unless asked for, 16 MiB at most | `guest` |
 //! | reasons | 1 KiB, hidden characters removed | `answers` |
 //! | edits | 256, well-formed | `answers` |

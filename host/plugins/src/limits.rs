@@ -33,6 +33,9 @@ pub(crate) const MAX_STACK: usize = 512 << 10;
 pub(crate) const MAX_HANDLES: usize = 1024;
 /// Requests in one batch of the list hook or of `adapter.tools` (design.md 4).
 pub(crate) const MAX_BATCH: usize = 256;
+/// Running time that each request of a batch adds to that of one call: a batch of 256 looks at 256
+/// definitions, and on a busy machine that takes longer than looking at one.
+const PER_REQUEST: Duration = Duration::from_micros(100);
 /// Edits in one answer.
 pub(crate) const MAX_EDITS: usize = 256;
 /// Log lines that one call may write, and bytes of one line.
@@ -110,6 +113,14 @@ impl Limits {
             wait: Duration::from_secs(wait),
             parts: if sealed { Parts::SEALED } else { Parts::POOLED },
         }
+    }
+}
+
+impl Limits {
+    /// Running time of one call about so many requests, [`MAX_BATCH`] at most.
+    pub(crate) fn batch(&self, requests: usize) -> Duration {
+        let requests = u32::try_from(requests.min(MAX_BATCH)).unwrap_or(u32::MAX);
+        self.call.saturating_add(PER_REQUEST.saturating_mul(requests))
     }
 }
 

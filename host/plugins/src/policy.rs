@@ -219,7 +219,8 @@ impl Policy {
         function: &ComponentExportIndex,
         batch: &[Arc<Facts>],
     ) -> Result<Vec<types::Decision>, Fault> {
-        let mut guest = self.prepared.instantiate(self.prepared.shared.limits.call)?;
+        let budget = self.prepared.shared.limits.batch(batch.len());
+        let mut guest = self.prepared.instantiate(budget)?;
         let owned = batch.iter().map(|facts| self.lend(&mut guest, facts)).collect::<Result<Vec<_>, _>>()?;
         let said: Vec<types::Decision> = guest.call(function, (owned,))?;
         if said.len() != batch.len() {

@@ -45,6 +45,7 @@ pub(crate) fn all() -> Vec<Group> {
     groups.extend([SMALL, 4 << 10, 256 << 10].map(payload));
     groups.extend([servers(), tools()]);
     groups.extend([era(Era::Modern), era(Era::Legacy)]);
+    groups.extend([bridge(Era::Modern, Era::Legacy), bridge(Era::Legacy, Era::Modern)]);
     groups.push(audit());
     groups
 }
@@ -91,6 +92,20 @@ fn era(era: Era) -> Group {
         title: format!("64 B, {} on both sides", era.word()),
         connections: vec![16],
         targets: vec![on(Target::direct(SMALL)), on(through)],
+    }
+}
+
+/// A client of one era and a server of the other; the first row has the client's era on both sides.
+fn bridge(client: Era, server: Era) -> Group {
+    let to = |name: &str, era: Era| Target {
+        era: client,
+        upstream: UpstreamKind { era, tools: None },
+        ..Target::new(format!("through, {name}"), Setup::policies(3))
+    };
+    Group {
+        title: format!("64 B, {} client and {} server", client.word(), server.word()),
+        connections: vec![16],
+        targets: vec![to("one era", client), to("both eras", server)],
     }
 }
 

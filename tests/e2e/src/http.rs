@@ -71,6 +71,13 @@ impl Http {
         server
     }
 
+    /// The most that the process had resident, MiB, looked at for so long.
+    pub fn highest_while(&mut self, length: Duration) -> u64 {
+        std::thread::sleep(length);
+        assert!(self.child.try_wait().unwrap().is_none(), "it ended");
+        crate::most_resident_mib(self.child.id())
+    }
+
     /// Sends a request with exactly these headers, beside `Content-Length`.
     pub fn raw(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
         let mut stream = TcpStream::connect(self.address).unwrap();

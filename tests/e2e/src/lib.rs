@@ -22,5 +22,12 @@ pub use terminal::Terminal;
 
 use std::time::Duration;
 
+/// The most that a process ever had resident, MiB, as Linux counts it; 0 where there is no such process.
+pub fn most_resident_mib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.trim().split(' ').next()?.parse::<u64>().ok()).unwrap_or(0) / 1024
+}
+
 /// Longest wait for anything; generous, because the machine may be busy.
 pub const PATIENCE: Duration = Duration::from_secs(30);

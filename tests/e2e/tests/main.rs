@@ -2,6 +2,7 @@
 //! proves; each gate's test fails when its call site is removed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod apps;
 mod asks;
 mod aud_rows;
 mod audit;
@@ -43,6 +44,7 @@ mod questions;
 mod registry;
 mod servers;
 mod sinks;
+mod sizes;
 mod stopping;
 mod subscriptions;
 mod surface;

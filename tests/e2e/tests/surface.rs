@@ -327,6 +327,9 @@ fn the_same_surface_comes_through_in_every_pair_of_eras() {
             assert_eq!(listed["result"]["resultType"].is_string(), modern, "{listed}");
             let read = client.request("resources/read", &with(json!({ "uri": "fix://static" })));
             assert_eq!(read["result"]["contents"][0]["text"], "fixture:fix://static", "{era}: {read}");
+            // The modern revision requires both of a read, and what one caller may read is no other's.
+            assert_eq!(read["result"]["ttlMs"].is_u64(), modern, "{era}: {read}");
+            assert_eq!(read["result"]["cacheScope"] == "private", modern, "{era}: {read}");
             let got = client.request("prompts/get", &with(json!({ "name": "fix__greet" })));
             assert_eq!(got["result"]["description"], "greet", "{era}: {got}");
             let missing = client.request("resources/read", &with(json!({ "uri": "fix://item/missing" })));

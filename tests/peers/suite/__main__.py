@@ -125,6 +125,7 @@ def main() -> int:
     """The command line of the interpreter that has the client; `run.py` calls it."""
     arguments = parse()
     chosen = [case for case in cases() if not arguments.only or any(text in case.name for text in arguments.only)]
+    chosen = [case for case in chosen if not arguments.parts_of or case.part in arguments.parts_of.split(",")]
     if arguments.list:
         print("\n".join(case.name for case in chosen))
         return 0
@@ -161,6 +162,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--node")
     parser.add_argument("--no-npm")
     parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--parts-of", help="only tests of these parts, with commas between")
     parser.add_argument("--list", action="store_true")
     return parser.parse_args()
 

@@ -38,11 +38,13 @@ pub(crate) async fn run(explicit: Option<&Path>, args: Serve) -> Result<(), Fail
     let stop = CancellationToken::new();
     if args.stdio {
         let gateway = context::serving_gateway(config.clone())?;
+        let max_running = config.serve.max_running;
         context::check_locked(&gateway, None).await?;
         let couriers = Couriers::start(&config);
         let options = StdioOptions {
             plain_names: args.server.is_some(),
             server_only: args.server,
+            max_running,
             lane: args.lane,
             shutdown: stop.clone(),
             ..StdioOptions::new(args.persona)

@@ -44,3 +44,19 @@ fn a_subscription_without_a_filter_is_refused() {
     let raw = RawValue::from_string(r#"{"notifications":[]}"#.into()).unwrap();
     assert_eq!(filter(Some(&raw)).unwrap_err().code, -32602);
 }
+
+#[test]
+fn a_read_says_how_long_it_may_be_kept_and_is_never_for_others() {
+    let read =
+        |text: &str| read_result(RawValue::from_string(text.to_owned()).unwrap()).unwrap().get().to_owned();
+    assert_eq!(read(r#"{"contents":[]}"#), r#"{"contents":[],"ttlMs":0,"cacheScope":"private"}"#);
+    let shared = r#"{"cacheScope":"public","contents":[],"ttlMs":5000,"resultType":"complete"}"#;
+    assert_eq!(read(shared), shared.replace("public", "private"));
+    assert_eq!(
+        read(r#"{"contents":[],"ttlMs":-1}"#),
+        r#"{"contents":[],"ttlMs":0,"cacheScope":"private"}"#,
+        "a negative time counts as none"
+    );
+    let asks = r#"{"resultType":"input_required","requestState":"s"}"#;
+    assert_eq!(read(asks), asks);
+}

@@ -75,6 +75,8 @@ impl Path {
     pub(crate) fn told(&self) -> Abilities {
         let reachable = self.waiting.turns.is_some() || self.waiting.client.asker().is_some();
         let own = if reachable { self.waiting.client.abilities() } else { Abilities::NONE };
+        // Views are shown, not asked: what is true of the caller is true without a way back.
+        let own = own.or(self.caller.abilities.and(Abilities::VIEWS));
         own.and(Abilities::of_entry(&self.handle.server))
     }
 

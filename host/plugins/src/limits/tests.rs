@@ -1,16 +1,20 @@
 use super::*;
 
-fn growth() -> Growth {
+fn limits() -> Limits {
     let second = Duration::from_secs(1);
-    let limits = Limits {
-        memory: 1 << 20,
-        host_bytes: 0,
-        call: second,
-        init: second,
-        wait: second,
-        parts: Parts::POOLED,
-    };
-    Growth::new(&limits)
+    Limits { memory: 1 << 20, host_bytes: 0, call: second, init: second, wait: second, parts: Parts::POOLED }
+}
+
+fn growth() -> Growth {
+    Growth::new(&limits())
+}
+
+#[test]
+fn a_batch_has_the_time_of_a_call_and_a_little_for_each_request() {
+    let limits = limits();
+    assert_eq!(limits.batch(0), limits.call);
+    assert_eq!(limits.batch(256), limits.call + Duration::from_micros(25_600));
+    assert_eq!(limits.batch(usize::MAX), limits.batch(MAX_BATCH), "and never more than that of a batch");
 }
 
 #[test]

@@ -38,8 +38,8 @@ fn without_running_times_the_clock_decides() {
 #[test]
 fn the_host_does_not_work_for_one_call_forever() {
     let mut meter = Meter::start(5 * MS);
-    meter.host_worked(1_000 * MS);
-    assert_eq!(meter.judge(1_006 * MS, Some(1_000 * MS)), Verdict::Continue(6));
-    meter.host_worked(1_000 * MS);
-    assert_eq!(meter.judge(2_012 * MS, Some(2_000 * MS)), Verdict::Interrupt);
+    meter.host_worked(4_000 * MS);
+    assert_eq!(meter.judge(4_006 * MS, Some(4_000 * MS)), Verdict::Continue(6));
+    meter.host_worked(4_000 * MS);
+    assert_eq!(meter.judge(8_012 * MS, Some(8_000 * MS)), Verdict::Interrupt);
 }

@@ -1,0 +1,1 @@
+"""The matrix: servers of each SDK, over each transport, to clients of each SDK, with Toolgate between."""
