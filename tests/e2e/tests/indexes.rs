@@ -192,6 +192,21 @@ fn gate_auto_a_running_gateway_takes_what_may_do_no_more_and_asks_about_the_rest
     }
     assert_eq!(event(&sandbox, "plugin_update_left").1, 1);
     assert_eq!(versions(&sandbox)[0].0, "1.2.0");
+    // It waits where an operator looks, with the difference and what to do; broken it is not.
+    let listed = sandbox.run(&["plugin", "list"]).exits(0);
+    for part in ["acme/guard 1.3.0", "+ ", "LET something pass", "next: toolgate plugin update acme/guard"] {
+        assert!(listed.stdout.contains(part), "{part} is missing in {listed:?}");
+    }
+    let rows = sandbox.run(&["plugin", "list", "--json"]).exits(0).json();
+    let waits: Vec<&Value> =
+        rows["plugins"].as_array().unwrap().iter().filter(|row| !row["waiting"].is_null()).collect();
+    assert!(waits.len() == 1 && waits[0]["waiting"]["offered"] == "1.3.0", "{rows}");
+    let doctor = sandbox.run(&["doctor"]).exits(0);
+    let line = doctor.stdout.lines().find(|line| line.contains("plugin update")).unwrap_or_default();
+    assert!(
+        line.contains("LET something pass") && line.contains("toolgate plugin update acme/guard"),
+        "{line}"
+    );
     let asked = sandbox.run_detached(&sandbox.command(&["plugin", "update"]), "");
     assert_eq!(asked.code, 3, "{asked:?}");
     assert!(asked.stderr.contains("LET something pass"), "and the difference is shown: {asked:?}");

@@ -36,6 +36,7 @@ mod oci;
 mod operator;
 mod personas;
 mod pins;
+mod plugin_rows;
 mod policies;
 mod preload;
 mod questions;

@@ -72,6 +72,13 @@ fn card_012_a_plugin_goes_through_a_registry_without_referrers_by_the_fallback_t
     let reference = pushed["reference"].as_str().unwrap();
     let again = sandbox.run(&["plugin", "publish", &guard, &target, "--json"]).exits(0).json();
     assert_eq!(again["reference"], reference, "the same plugin has the same address");
+    // The verb of registries takes such a one as well, and no key: nobody signs there but the author.
+    let other = sandbox.run(&["registry", "publish", &target, &guard, "--json"]).exits(0).json();
+    assert_eq!(other["reference"], reference, "{other}");
+    let run = sandbox.run(&["registry", "publish", &target, &guard, "--key", "x"]).exits(2);
+    assert!(run.stderr.contains("signed by nobody but the author"), "{run:?}");
+    let run = sandbox.run(&["registry", "publish", "ftp://here/acme/guard", &guard]).exits(2);
+    assert!(run.stderr.contains("oci://HOST/REPOSITORY"), "{run:?}");
     let installed = sandbox.run(&["plugin", "install", reference, "--yes", "--json"]).exits(0).json();
     assert_eq!(installed["version"], "1.0.0");
     sandbox.run(&["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#]).exits(3);
