@@ -94,9 +94,8 @@ impl PublishError {
         match self {
             Self::Registry(error) => error.class(),
             Self::MissingKeys { .. } | Self::Unfit(_) => ErrorClass::Usage,
-            Self::Sign(SignError::DoesNotVerify { .. }) => ErrorClass::Integrity,
+            Self::Sign(SignError::DoesNotVerify { .. }) | Self::Release { .. } => ErrorClass::Integrity,
             Self::Sign(_) => ErrorClass::Failed,
-            Self::Release { .. } => ErrorClass::Integrity,
         }
     }
 

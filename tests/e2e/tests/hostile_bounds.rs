@@ -14,7 +14,7 @@ use toolgate_signing::{Access, Capabilities, FilesCapability, Kind, SigningKey, 
 use crate::capabilities::{asks_http, echo, http, install};
 use crate::guests::{Source, component, release};
 use crate::preload;
-use crate::sandbox;
+use crate::{ECHO, sandbox};
 
 /// A server that answers nobody until `wanted` requests are there, or a second has passed; the most
 /// that were there at a time, and all of them.
@@ -186,9 +186,7 @@ fn a_name_that_resolves_differently_between_check_and_dial_is_dialled_as_it_was_
     let call = |addresses: &str| {
         sandbox.write("resolver.log", "");
         let preload = [("LD_PRELOAD", library.as_str()), ("REBIND", addresses), ("REBIND_LOG", &log)];
-        let run = sandbox
-            .run_with(&["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#], "", &preload)
-            .exits(3);
+        let run = sandbox.run_with(&ECHO, "", &preload).exits(3);
         (run, sandbox.read("resolver.log"))
     };
     // A public address while it is checked, this machine's from then on.

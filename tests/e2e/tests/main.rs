@@ -57,3 +57,9 @@ const TOOLGATE: &str = env!("CARGO_BIN_EXE_toolgate");
 fn sandbox() -> toolgate_e2e::Sandbox {
     toolgate_e2e::Sandbox::new(TOOLGATE)
 }
+
+/// A call that the fixture server gives back: what most tests ask, to see whether it passes.
+const ECHO: [&str; 5] = ["mcp", "call", "fix.echo", "--json", HI];
+
+/// The arguments of [`ECHO`].
+const HI: &str = r#"{"message":"hi"}"#;

@@ -9,8 +9,8 @@ use toolgate_signing::SigningKey;
 
 use crate::indexes::along::{judges_settings, with_schema};
 use crate::registry::{ACME, plugin};
-use crate::sandbox;
 use crate::web::TokenProxy;
+use crate::{ECHO, sandbox};
 
 /// A running registry with its files in the sandbox, ended with the test.
 struct Oci {
@@ -81,7 +81,7 @@ fn card_012_a_plugin_goes_through_a_registry_without_referrers_by_the_fallback_t
     assert!(run.stderr.contains("oci://HOST/REPOSITORY"), "{run:?}");
     let installed = sandbox.run(&["plugin", "install", reference, "--yes", "--json"]).exits(0).json();
     assert_eq!(installed["version"], "1.0.0");
-    sandbox.run(&["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#]).exits(3);
+    sandbox.run(&ECHO).exits(3);
     let row = sandbox.audit().into_iter().find(|row| row["details"]["event"] == "plugin_installed").unwrap();
     assert_eq!(row["details"]["source"], reference);
     // Another component under the digest that was named is not what was named.

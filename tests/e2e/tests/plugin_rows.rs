@@ -8,7 +8,7 @@ use toolgate_e2e::Sandbox;
 use toolgate_signing::{Access, Capabilities, FilesCapability, Kind, Release, SigningKey, sign_release};
 
 use crate::guests::{Source, TEXTS, component, release, says};
-use crate::sandbox;
+use crate::{ECHO, sandbox};
 
 /// A policy with one hook whose body says something; the request is local 0.
 fn policy_of(hook: &str, imports: &[&str], core_imports: &str, body: &str) -> Vec<u8> {
@@ -44,7 +44,7 @@ fn fr_01_no_verb_starts_a_server_that_a_policy_does_not_let_connect() {
     );
     let out = sandbox.path("recorded").display().to_string();
     let verbs: [&[&str]; 10] = [
-        &["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#],
+        &ECHO,
         &["mcp", "tools", "fix"],
         &["mcp", "status"],
         &["mcp", "refresh", "fix"],
@@ -181,7 +181,7 @@ fn fr_33_a_grant_is_never_more_than_the_release_declares_and_a_release_never_mor
                 sandbox.path("plugin").display().to_string()
             ),
         );
-        sandbox.run(&["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#])
+        sandbox.run(&ECHO)
     };
     // More than was signed: another host, another method, another label.
     for (wider, said) in [
