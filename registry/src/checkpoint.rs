@@ -67,6 +67,19 @@ impl Checkpoint {
         Ok(checkpoint)
     }
 
+    /// What a text says that waits for its signatures, in its one spelling.
+    pub(crate) fn of_text(text: &str) -> Option<Self> {
+        let mut lines = text.split('\n');
+        let (origin, size, root) = (lines.next()?, lines.next()?, lines.next()?);
+        let checkpoint = Self {
+            origin: origin.to_owned(),
+            size: size.parse().ok()?,
+            root: STANDARD.decode(root).ok()?.try_into().ok()?,
+        };
+        // One spelling: leading zeros, signs, extension lines and stray bits do not come out again.
+        (checkpoint.text() == text && crate::layout::is_origin(origin)).then_some(checkpoint)
+    }
+
     /// What a note says, whoever signed it.
     pub(crate) fn read(note: &str) -> Option<Self> {
         Self::parse(note).map(|(checkpoint, _)| checkpoint)
@@ -79,17 +92,7 @@ impl Checkpoint {
         if note.len() > MAX_NOTE || !signatures.ends_with('\n') {
             return None;
         }
-        let mut lines = text.split('\n');
-        let (origin, size, root) = (lines.next()?, lines.next()?, lines.next()?);
-        let checkpoint = Self {
-            origin: origin.to_owned(),
-            size: size.parse().ok()?,
-            root: STANDARD.decode(root).ok()?.try_into().ok()?,
-        };
-        // One spelling: leading zeros, signs, extension lines and stray bits do not come out again.
-        if checkpoint.text() != format!("{text}\n") || !crate::layout::is_origin(origin) {
-            return None;
-        }
+        let checkpoint = Self::of_text(&format!("{text}\n"))?;
         let lines = signatures.trim_end_matches('\n').split('\n');
         let signatures: Option<Vec<Vec<Signature<'_>>>> = lines.map(signature).collect();
         Some((checkpoint, signatures?.concat()))

@@ -58,9 +58,9 @@ pub use layout::{Fingerprint, is_plugin_name};
 pub use line::{Line, Listed, ReleaseLine, YankLine};
 pub use names::NameEntry;
 pub use publisher::{
-    DocumentStatus, Finished, Init, Initialised, Mirrored, Plugin, Proposal, PublishError, Published,
-    Publisher, Revoke, RootChange, Signers, Status, Verified, first_root, mirror, read_proposal,
-    sign_proposal, verify,
+    DocumentStatus, Finished, Init, Initialised, Mirrored, PROPOSAL, Plugin, Proposal, PublishError,
+    Published, Publisher, Revoke, RootChange, Signers, Status, Verified, first_root, mirror,
+    proposal_to_sign, read_proposal, sign_proposal, verify,
 };
 pub use reach::{Credentials, Host, Reach};
 pub use reference::{Reference, push_target};
@@ -70,3 +70,9 @@ pub use time::Time;
 
 /// Largest component, bytes.
 pub const MAX_COMPONENT: u64 = 64 * 1024 * 1024;
+
+/// Whose log a text is about that waits for the signatures of a checkpoint, and how many lines the log has;
+/// nothing if it is no such text.
+pub fn unsigned_checkpoint(text: &str) -> Option<(String, u64)> {
+    checkpoint::Checkpoint::of_text(text).map(|found| (found.origin, found.size))
+}

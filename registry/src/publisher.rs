@@ -36,8 +36,7 @@ use crate::time::Time;
 pub use change::{Plugin, Published, Revoke};
 pub use init::{Init, Initialised};
 pub use mirror::{Mirrored, mirror};
-pub(crate) use root::PROPOSAL;
-pub use root::{Finished, Proposal, RootChange, read_proposal, sign_proposal};
+pub use root::{Finished, PROPOSAL, Proposal, RootChange, proposal_to_sign, read_proposal, sign_proposal};
 pub use status::{DocumentStatus, Status};
 pub use verify::{Verified, verify};
 
@@ -95,8 +94,8 @@ impl PublishError {
         match self {
             Self::Registry(error) => error.class(),
             Self::MissingKeys { .. } | Self::Unfit(_) => ErrorClass::Usage,
+            Self::Sign(SignError::DoesNotVerify { .. }) | Self::Release { .. } => ErrorClass::Integrity,
             Self::Sign(_) => ErrorClass::Failed,
-            Self::Release { .. } => ErrorClass::Integrity,
         }
     }
 
@@ -105,6 +104,7 @@ impl PublishError {
         match self {
             Self::Registry(error) => error.code(),
             Self::MissingKeys { .. } => "missing-keys",
+            Self::Sign(SignError::Waits) => "waits",
             Self::Sign(_) => "sign",
             Self::Release { source } => source.code(),
             Self::Unfit(_) => "unfit",

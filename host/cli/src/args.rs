@@ -21,8 +21,8 @@ pub(crate) use audit::{
 };
 pub(crate) use key::{Key, KeyNew, KeyShow, KeySign};
 pub(crate) use life::{
-    PluginDeny, PluginInstall, PluginPublish, PluginRemove, PluginRetry, PluginSearch, PluginTrust,
-    PluginUpdate, TrustAdd, TrustRemove,
+    OciSignIn, PluginDeny, PluginInstall, PluginPublish, PluginRemove, PluginRetry, PluginSearch,
+    PluginTrust, PluginUpdate, TrustAdd, TrustRemove,
 };
 pub(crate) use lock::{LockCheck, LockCommand, LockUpdate};
 pub(crate) use mcp::{Mcp, McpAdd, McpCall, McpDecide, McpExplain, McpList, McpName, McpPin, McpStatus};

@@ -6,6 +6,7 @@
 //!
 //! Bounds: a key file of 64 KiB, a passphrase of 1 KiB.
 
+mod elsewhere;
 mod external;
 
 use std::io::Read as _;
@@ -17,6 +18,8 @@ use toolgate_signing::{PublicKey, Signer, SigningKey, is_sealed};
 
 use crate::exit::Failure;
 use crate::terminal::Terminal;
+
+pub(crate) use elsewhere::Waiting;
 
 /// Longest key file, bytes.
 const MAX_KEY: u64 = 64 * 1024;

@@ -34,7 +34,7 @@ pub(crate) fn of(code: &str) -> Option<&'static str> {
         "signature" | "not-delegated" => "ask the maintainers of the registry; nothing was taken from it",
         "clock" => "set the clock of this machine",
         "missing-keys" => {
-            "give the missing ones with --key FILE, or a device with --signer COMMAND --public-key KEY"
+            "give the missing ones with --key FILE, a device with --signer COMMAND --public-key KEY, or a key that is elsewhere with --payload-out DIR --public-key KEY"
         }
         "busy" => "another toolgate works on it; try again when it has ended",
         "never-seen" => "run `toolgate plugin search` once",

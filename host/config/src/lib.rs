@@ -43,7 +43,6 @@ pub use toolgate_base::Timeouts;
 pub use discover::{Found, FoundBy, LookedAt, discover, user_config_dir};
 pub use error::{ConfigError, Level, Notice, Place, Problem};
 pub use expand::{VariableSource, VariableUse};
-pub use grants::{FilesGrant, Grants, HttpGrant, KvGrant, SecretGrant};
 pub use index::{Index, SourceHost, Updates};
 pub use load::{load, load_locked, load_with};
 pub use masked::{mask_url, masked, masked_server};

@@ -11,13 +11,14 @@ use std::time::Duration;
 
 use serde_json::Value;
 use toolgate_base::Secret;
+use toolgate_grants::Grants;
 use toolgate_labels::Pattern;
 use toolgate_signing::{Digest, PublicKey};
 
 use crate::error::ConfigError;
 use crate::error::Notice;
 use crate::expand::{VariableUse, Variables};
-use crate::grants::{self, Grants};
+use crate::grants;
 use crate::index::{Index, SourceHost, Updates};
 use crate::places::Places;
 use crate::plugins_layer::PluginsLayer;

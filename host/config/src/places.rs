@@ -17,6 +17,12 @@ pub struct Places {
 }
 
 impl Places {
+    /// The places of a block that stands alone as JSON or YAML: in a file of its own, or on a command line,
+    /// where `file` says so. Nothing where the text is neither, which whoever reads it says.
+    pub fn of_text(file: PathBuf, key: &str, text: &str) -> Self {
+        crate::node::parse(text).map_or_else(|_| Self::default(), |node| Self::of(file, key, &node))
+    }
+
     pub(crate) fn of(file: PathBuf, key: &str, node: &Node) -> Self {
         let mut places = Self { file, key: key.to_owned(), by_pointer: BTreeMap::new() };
         places.by_pointer.insert(String::new(), (node.line, node.column));

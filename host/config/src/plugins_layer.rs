@@ -24,6 +24,7 @@ use crate::discover::{read_text, refuse_writable};
 use crate::error::{ConfigError, Level, Notice};
 use crate::expand::Variables;
 use crate::model::{Load, Pinned, PinnedBy, Plugins, TrustRule};
+use crate::places::Places;
 use crate::read::without_values;
 
 #[cfg(test)]
@@ -290,12 +291,19 @@ impl PluginsLayer {
             version: None,
             decisions: installed.decisions.clone(),
             settings_json: installed.settings.clone(),
-            settings_places: crate::places::Places::default(),
+            settings_places: self.settings_places(installed),
             shown_settings: Value::Object(settings),
             shown_grants: without_values(grants),
             granted,
             pinned: Some(installed.pinned()),
         })
+    }
+
+    /// Where each of the settings of an installed plugin stands: they are one JSON text in its file, and lines
+    /// count in that text.
+    pub fn settings_places(&self, installed: &Installed) -> Places {
+        let file = format!("{} (its settings)", self.file_of(&installed.name).display());
+        Places::of_text(file.into(), "settings", &installed.settings)
     }
 
     fn file_of(&self, name: &str) -> PathBuf {

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use toolgate_base::{Secret, Timeouts};
+use toolgate_grants::Grants;
 use toolgate_net::Url;
 use toolgate_signing::Digest;
 
-use crate::grants::Grants;
 use crate::masked::{mask_template, mask_url};
 use crate::model::grants_digest;
 use crate::places::Places;

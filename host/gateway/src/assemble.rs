@@ -26,7 +26,6 @@ use toolgate_store::{AuditRow, Store};
 
 use crate::bundle;
 use crate::indexes::check_revoked;
-use crate::ports;
 use crate::views::Views;
 
 pub use refusal::{Refusal, Revoked};
@@ -201,11 +200,16 @@ pub fn not_loaded(source: LoadError, places: &Places) -> Refusal {
     let LoadErrorKind::SettingsRefused(faults) = &source.kind else {
         return Refusal::Unloadable { source: Box::new(source) };
     };
+    Refusal::Settings { plugin: source.plugin, problems: setting_faults(faults, places) }
+}
+
+/// One line for each setting that a schema refuses, with the place where it stands.
+pub fn setting_faults(faults: &[SettingFault], places: &Places) -> Vec<String> {
     let line = |fault: &SettingFault| match places.place(&fault.pointer) {
         Some(place) => format!("{place}: {}", fault.what),
         None => format!("settings{}: {}", fault.pointer.replace('/', "."), fault.what),
     };
-    Refusal::Settings { plugin: source.plugin, problems: faults.iter().map(line).collect() }
+    faults.iter().map(line).collect()
 }
 
 fn is_fallback(config: &Config, policy: &Policy) -> bool {
@@ -292,12 +296,7 @@ pub(crate) fn adapter_wanted(config: &Config, used: &AdapterUse) -> Result<Wante
     let (settings, schema) = (used.settings_json.clone(), files.schema.clone());
     Ok(Wanted {
         files,
-        admission: Admission {
-            settings,
-            schema,
-            grants: ports::grants(&used.granted),
-            ..Admission::default()
-        },
+        admission: Admission { settings, schema, grants: used.granted.clone(), ..Admission::default() },
         name: Some(used.plugin.clone()),
         version: None,
         grants: grants_digest(&[], &serde_json::Value::Null, &serde_json::Value::Null),

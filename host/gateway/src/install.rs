@@ -271,7 +271,7 @@ fn compile(
         decisions,
         settings: terms.settings.clone(),
         schema: offer.files.schema.clone(),
-        grants: crate::ports::grants(&grants),
+        grants: grants,
     };
     let is_adapter = offer.release.release().kind == Kind::Adapter;
     match host.load(&offer.files.component, &offer.release, &admission) {
@@ -279,7 +279,17 @@ fn compile(
         // An adapter gets the settings of each server that uses it.
         Err(error) if matches!(error.kind, LoadErrorKind::NotConfigured(_)) => Ok(()),
         Err(error) if is_adapter && matches!(error.kind, LoadErrorKind::SettingsRefused(_)) => Ok(()),
-        Err(source) => Err(not_loaded(source, &Places::default()).into()),
+        Err(source) => Err(not_loaded(source, &places(config, offer, terms)).into()),
+    }
+}
+
+/// Where the settings stand: with the plugin that is replaced, or on the command line.
+fn places(config: &Config, offer: &Offer, terms: &Terms) -> Places {
+    match &offer.installed {
+        Some(installed) if installed.settings == terms.settings => {
+            PluginsLayer::of(&config.data_dir).settings_places(installed)
+        }
+        _ => Places::of_text("--settings".into(), "settings", &terms.settings),
     }
 }
 

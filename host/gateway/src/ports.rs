@@ -4,11 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolgate_config as config;
-use toolgate_plugins::{
-    FilesGrant, Grants, HttpGrant, KvEntry, KvExpected, KvGrant, KvOutcome, KvSpace, KvStore, KvWrite, Ports,
-    Record, SecretGrant,
-};
+use toolgate_plugins::{KvEntry, KvExpected, KvOutcome, KvSpace, KvStore, KvWrite, Ports, Record};
 use toolgate_store::{AuditRow, KvCondition, KvDone, KvPlace, KvValue, Store, StoreError};
 
 /// How long a row about a secret may take to be committed.
@@ -21,35 +17,6 @@ pub fn ports(store: &Arc<Store>) -> Ports {
         record: Some(Arc::new(Kept(Arc::clone(store)))),
         lookup: None,
     }
-}
-
-/// The operator's grants as the plugin host reads them.
-pub(crate) fn grants(granted: &config::Grants) -> Grants {
-    Grants {
-        http: each(&granted.http, |grant| HttpGrant {
-            hosts: grant.hosts.clone(),
-            methods: grant.methods.clone(),
-            max_response: grant.max_response,
-            timeout: grant.timeout,
-        }),
-        secrets: each(&granted.secrets, |grant| SecretGrant {
-            value: grant.value.clone(),
-            send_to: grant.send_to.clone(),
-            reveal: grant.reveal,
-        }),
-        kv: each(&granted.kv, |grant| KvGrant { max_bytes: grant.max_bytes }),
-        files: each(&granted.files, |grant| FilesGrant {
-            directories: grant.directories.clone(),
-            access: grant.access,
-        }),
-    }
-}
-
-fn each<T, U>(
-    labels: &std::collections::BTreeMap<String, T>,
-    turn: impl Fn(&T) -> U,
-) -> std::collections::BTreeMap<String, U> {
-    labels.iter().map(|(label, grant)| (label.clone(), turn(grant))).collect()
 }
 
 struct Kept(Arc<Store>);

@@ -8,7 +8,9 @@
 //! the difference is in the log and in an audit row, once, and `plugin update` asks.
 //!
 //! Threat: an author whose key was stolen. The age gives others time to see it, and what a release may do
-//! never grows without a person.
+//! never grows without a person. Until that person has looked, `plugin list` and `doctor` show what waits.
+
+mod waiting;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,6 +26,8 @@ use toolgate_store::{AuditRow, Event, Store};
 use crate::Gateway;
 use crate::indexes::{Found, IndexError, newest};
 use crate::install::{self, InstallError, Offer, Terms};
+
+pub use waiting::{WaitingUpdate, waiting};
 
 /// What there is in place of an installed release.
 #[derive(Debug)]
@@ -91,15 +95,21 @@ impl Gateway {
         let auto = |one: &Installed| one.update == UpdateMode::Auto && one.index.as_deref() == Some(index);
         for old in all.into_iter().filter(auto) {
             let outcome = match offered(&config, &old).await {
-                Ok(None) => continue,
+                Ok(None) => Ok(()),
                 Ok(Some(offer)) if offer.wider.is_empty() => self.take(host, &config, &old, offer).await,
                 Ok(Some(offer)) => Err(Left::Wider(offer)),
                 Err(left) => Err(left),
             };
-            if let Err(left) = outcome
-                && told.0.insert(format!("{} {}", old.name, left.key()))
-            {
-                left.tell(&self.store, &old, index);
+            match outcome {
+                Ok(()) => waiting::forget(&config.data_dir, &old.name),
+                // The visit to the index says what is wrong with it; what was known before stays known.
+                Err(Left::Unasked) => {}
+                Err(left) => {
+                    waiting::note(&config.data_dir, &old, index, &left);
+                    if told.0.insert(format!("{} {}", old.name, left.key())) {
+                        left.tell(&self.store, &old, index);
+                    }
+                }
             }
         }
     }
@@ -141,8 +151,7 @@ async fn offered(config: &Config, old: &Installed) -> Result<Option<Box<Offer>>,
     let found = match newer(config, &name, &range, old, min_age).await {
         Ok(Newer::Found(found)) => *found,
         Ok(Newer::Unchanged | Newer::Waits(_)) => return Ok(None),
-        // The visit to the index says what is wrong with it.
-        Err(error) if matches!(error.code(), "unreachable" | "absent") => return Ok(None),
+        Err(error) if matches!(error.code(), "unreachable" | "absent") => return Err(Left::Unasked),
         Err(error) => return Err(Left::Index(error)),
     };
     let offer = install::offer(config, found).map_err(Left::Refused)?;
@@ -157,6 +166,8 @@ enum Left {
     Refused(InstallError),
     Index(IndexError),
     Failed(String),
+    /// The index could not be asked.
+    Unasked,
 }
 
 impl Left {
@@ -167,6 +178,7 @@ impl Left {
             Self::Refused(error) => error.to_string(),
             Self::Index(error) => error.to_string(),
             Self::Failed(reason) => reason.clone(),
+            Self::Unasked => String::new(),
         }
     }
 

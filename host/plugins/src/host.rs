@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use toolgate_grants::Grants;
 use toolgate_signing::{Digest, Kind, VerifiedRelease};
 use wasmtime::component::{Component, InstancePre, Linker};
 
@@ -15,7 +16,6 @@ use crate::decision::DecisionSet;
 use crate::engine::{self, Core};
 use crate::error::{HostError, LoadError, LoadErrorKind};
 use crate::facts::Document;
-use crate::grants::Grants;
 use crate::guest::Prepared;
 use crate::identity::Identity;
 use crate::inspect::{self, Inspection};

@@ -1,8 +1,11 @@
 //! Installers: asked in a fresh instance for each operation; they propose and never act.
 //!
 //! A plan is a proposal of somebody else's. Its shape is bounded here (counts, lengths, hidden
-//! characters); what it says is for the host to check, show and probe before anything is committed.
+//! characters), and so is what it may say ([`check`]): a plan that could not be written into a configuration,
+//! or that would take more than it shows, is a fault of the plugin's. The rest is for the host to show and
+//! probe before anything is committed.
 
+mod check;
 mod plan;
 
 use std::fmt;
@@ -14,7 +17,7 @@ use crate::answers;
 use crate::bindings::{installer, types};
 use crate::error::LoadErrorKind;
 use crate::exports::Exports;
-use crate::fault::{Fault, InstallerError};
+use crate::fault::{Fault, FaultKind, InstallerError};
 use crate::guest::Prepared;
 use crate::identity::Identity;
 use crate::waiting;
@@ -80,7 +83,12 @@ impl Installer {
     pub fn resolve(&self, id: &str, requirement: Option<&str>) -> Result<Plan, InstallerError> {
         let parameters = (id.to_owned(), requirement.map(str::to_owned));
         let plan: installer::Plan = self.operate(&self.functions.resolve, parameters)?;
-        Ok(Plan::read(plan, &self.prepared.shared)?)
+        let plan = Plan::read(plan, &self.prepared.shared)?;
+        check::check(&plan).map_err(|what| {
+            let told = format!("its plan cannot be used: {what}");
+            self.prepared.shared.misbehaved(FaultKind::BadAnswer, told)
+        })?;
+        Ok(plan)
     }
 
     fn operate<P, T>(&self, function: &ComponentExportIndex, parameters: P) -> Result<T, InstallerError>

@@ -39,7 +39,6 @@ mod error;
 mod exports;
 mod facts;
 mod fault;
-mod grants;
 mod guest;
 mod host;
 mod identity;
@@ -76,7 +75,6 @@ pub use decision::{Change, Decision, DecisionSet, Edit, Redaction, UnknownDecisi
 pub use error::{HostError, LoadError, LoadErrorKind};
 pub use facts::{Document, Facts, Hook, PinState, SurfaceKind};
 pub use fault::{AdapterFault, Fault, FaultKind, InstallerError, Whose};
-pub use grants::{FilesGrant, Grants, HttpGrant, KvGrant, SecretGrant};
 pub use host::{Admission, HostOptions, Plugin, PluginHost};
 pub use identity::Identity;
 pub use inspect::{Inspection, inspect};

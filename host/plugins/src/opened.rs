@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use toolgate_grants::Grants;
 use toolgate_signing::{Release, Wasi};
 
 use crate::capability::{files, http, kv, secrets};
 use crate::error::LoadErrorKind;
 use crate::facts::Document;
-use crate::grants::Grants;
 use crate::inspect::Inspection;
 use crate::limits::Limits;
 use crate::ports::Ports;

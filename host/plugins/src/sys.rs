@@ -32,3 +32,17 @@ pub(crate) fn never_waits(options: &mut OpenOptions) {
 /// Opening a pipe or a device must not wait for its other end.
 #[cfg(not(unix))]
 pub(crate) fn never_waits(_options: &mut OpenOptions) {}
+
+/// Which directory it is, whatever its path: device and inode.
+#[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "other platforms have none")]
+pub(crate) fn identity(found: &cap_std::fs::Metadata) -> Option<(u64, u64)> {
+    use cap_std::fs::MetadataExt as _;
+    Some((found.dev(), found.ino()))
+}
+
+/// Which directory it is, whatever its path; nothing where the platform does not say.
+#[cfg(not(unix))]
+pub(crate) fn identity(_found: &cap_std::fs::Metadata) -> Option<(u64, u64)> {
+    None
+}

@@ -58,7 +58,7 @@ pub use release::{
 pub use sign::{SigningKey, release_statement, sign_payload, sign_release};
 #[cfg(any(test, feature = "sign"))]
 pub use signer::{
-    SignError, Signer, add_signature, decode_pre_authentication, read_signature, seal, seal_with,
+    SignError, Signer, add_signature, decode_pre_authentication, read_signature, seal, seal_with, signatures,
     unverified_payload,
 };
 pub use verify::{Threshold, VerifiedPayload, VerifiedRelease, VerifyError, verify_payload, verify_release};

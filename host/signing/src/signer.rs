@@ -25,7 +25,8 @@ pub trait Signer {
     /// The signature of `encoded`, which is [`pre_authentication_encoding`]'s.
     ///
     /// # Errors
-    /// [`SignError::Refused`] with what the device, program or person said.
+    /// [`SignError::Refused`] with what the device, program or person said; [`SignError::Waits`] where the
+    /// signature is made elsewhere and has not come back yet.
     fn sign(&self, encoded: &[u8]) -> Result<[u8; 64], SignError>;
 }
 
@@ -45,6 +46,9 @@ pub enum SignError {
     /// The signer did not sign.
     #[error("the signer did not sign: {0}")]
     Refused(String),
+    /// The signature is made elsewhere: what is to be signed was written down, and nothing else was done.
+    #[error("a signature that is made elsewhere has not come back yet")]
+    Waits,
     /// What came back is no signature of that key over these bytes.
     #[error("the signature does not verify under the key {}: it is of another key or of other bytes", key.as_str())]
     DoesNotVerify {
@@ -71,14 +75,36 @@ pub enum SignError {
 }
 
 /// A DSSE envelope around a payload with one signature of each signer, ending in a line feed.
+///
+/// # Errors
+/// As [`signatures`].
 pub fn seal(payload_type: &str, payload: &[u8], signers: &[&dyn Signer]) -> Result<Vec<u8>, SignError> {
     let encoded = pre_authentication_encoding(payload_type, payload);
-    let mut signatures = Vec::new();
-    for signer in signers {
-        let signature = signer.sign(&encoded)?;
-        push(&mut signatures, &encoded, &signer.public(), &signature)?;
+    let mut made = Vec::new();
+    for (key, signature) in signatures(&encoded, signers)? {
+        push(&mut made, &encoded, &key, &signature)?;
     }
-    Ok(written(payload_type, payload, &signatures))
+    Ok(written(payload_type, payload, &made))
+}
+
+/// One signature of each signer over the same bytes, each checked under its key. Where one is made elsewhere
+/// and has not come back, the others are asked all the same, so that all of them can be on their way at once.
+///
+/// # Errors
+/// The first signer that does not sign, or answers with no signature of its key; [`SignError::Waits`] where
+/// nothing is wrong and something is still elsewhere.
+pub fn signatures(encoded: &[u8], signers: &[&dyn Signer]) -> Result<Vec<(PublicKey, [u8; 64])>, SignError> {
+    let (mut made, mut waits) = (Vec::new(), false);
+    for signer in signers {
+        let key = signer.public();
+        match signer.sign(encoded) {
+            Err(SignError::Waits) => waits = true,
+            Err(error) => return Err(error),
+            Ok(signature) if key.verifies(encoded, &signature) => made.push((key, signature)),
+            Ok(_) => return Err(SignError::DoesNotVerify { key: key.id() }),
+        }
+    }
+    if waits { Err(SignError::Waits) } else { Ok(made) }
 }
 
 /// An envelope around a payload with a signature that was made elsewhere.

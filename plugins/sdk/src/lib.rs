@@ -48,6 +48,7 @@ pub mod adapter;
 pub mod bindings;
 pub mod document;
 pub mod installer;
+pub mod launch;
 pub mod policy;
 mod report;
 pub mod settings;

@@ -1,7 +1,7 @@
 //! What changes a registry: releases, yanks, revocations, delegations, renewals.
 
 use semver::Version;
-use toolgate_signing::{Digest, PublicKey};
+use toolgate_signing::{Digest, PublicKey, signatures};
 
 use super::judge::{check_follows, check_reason, judged};
 use super::{PublishError, Publisher, Signers, choose, sign, store::Files};
@@ -121,20 +121,29 @@ impl Change {
             ));
         }
         self.files.extend(tile::changed(&self.hashes, self.before));
-        if let (pin, Some(document)) = &mut self.delegations {
-            *pin = pinned(document);
-            let signed = sign(document, Role::Delegate, &self.root.threshold(Role::Delegate), signers)?;
-            self.files.put(layout::delegations(pin.version), signed);
-        }
-        if let (pin, Some(document)) = &mut self.revocations {
-            *pin = pinned(document);
-            let signed = sign(document, Role::Revoke, &self.root.threshold(Role::Revoke), signers)?;
-            self.files.put(layout::revocations(pin.version), signed);
-        }
+        // All three are asked for before any of them is missed: what is signed elsewhere goes there at once.
+        // Only the snapshot, which holds the note, has to follow.
+        let delegations = self.delegations.1.as_ref().map(|document| {
+            sign(document, Role::Delegate, &self.root.threshold(Role::Delegate), signers)
+                .map(|signed| (pinned(document), signed))
+        });
+        let revocations = self.revocations.1.as_ref().map(|document| {
+            sign(document, Role::Revoke, &self.root.threshold(Role::Revoke), signers)
+                .map(|signed| (pinned(document), signed))
+        });
         let root = merkle::root(&self.hashes);
         let size = self.hashes.len() as u64;
         let checkpoint = Checkpoint { origin: self.root.log_origin(), size, root };
-        let note = signed_note(&self.root, &checkpoint, signers)?;
+        let note = signed_note(&self.root, &checkpoint, signers);
+        if let Some((pin, signed)) = delegations.transpose()? {
+            self.delegations.0 = pin;
+            self.files.put(layout::delegations(pin.version), signed);
+        }
+        if let Some((pin, signed)) = revocations.transpose()? {
+            self.revocations.0 = pin;
+            self.files.put(layout::revocations(pin.version), signed);
+        }
+        let note = note?;
         let snapshot = Snapshot {
             version: self.version,
             expires: now.plus_days(u64::from(self.root.refresh_days)),
@@ -157,17 +166,7 @@ fn pinned<D: Document>(document: &D) -> Pin {
 
 fn signed_note(root: &Root, checkpoint: &Checkpoint, signers: Signers<'_>) -> Result<String, PublishError> {
     let chosen = choose(Role::Snapshot, &root.threshold(Role::Snapshot), signers)?;
-    let text = checkpoint.text();
-    let mut signatures = Vec::new();
-    for signer in chosen {
-        let signature = signer.sign(text.as_bytes())?;
-        let key = signer.public();
-        if !key.verifies(text.as_bytes(), &signature) {
-            return Err(toolgate_signing::SignError::DoesNotVerify { key: key.id() }.into());
-        }
-        signatures.push((key, signature));
-    }
-    Ok(checkpoint::note(checkpoint, &signatures))
+    Ok(checkpoint::note(checkpoint, &signatures(checkpoint.text().as_bytes(), &chosen)?))
 }
 
 impl Publisher {

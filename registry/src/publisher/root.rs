@@ -18,8 +18,8 @@ use crate::error::RegistryError;
 use crate::layout::{self, Fingerprint};
 use crate::names::Names;
 
-/// The root that waits for signatures: exactly the bytes that are signed.
-pub(crate) const PROPOSAL: &str = "proposal/root.json";
+/// Where a registry has the root that waits for signatures, below its directory.
+pub const PROPOSAL: &str = "proposal/root.json";
 /// Longest file of a signature: 64 bytes as hex, and a line feed.
 const MAX_SIGNATURE: u64 = 200;
 
@@ -265,6 +265,11 @@ pub fn read_proposal(file: &Path) -> Result<(Root, Fingerprint, Vec<u8>), Publis
     Ok((root, fingerprint, payload))
 }
 
+/// The bytes that a key signs to sign a proposal.
+pub fn proposal_to_sign(payload: &[u8]) -> Vec<u8> {
+    pre_authentication_encoding(Root::PAYLOAD_TYPE, payload)
+}
+
 /// The signature of a proposal by one signer: the name of its file and its text.
 pub fn sign_proposal(
     payload: &[u8],
@@ -275,8 +280,7 @@ pub fn sign_proposal(
 }
 
 fn sign_payload(payload: &[u8], signer: &dyn toolgate_signing::Signer) -> Result<[u8; 64], PublishError> {
-    let encoded = pre_authentication_encoding(Root::PAYLOAD_TYPE, payload);
-    let signature = signer.sign(&encoded)?;
+    let signature = signer.sign(&proposal_to_sign(payload))?;
     // Sealing checks that the signature is this key's and of these bytes.
     seal_with(Root::PAYLOAD_TYPE, payload, &signer.public(), &signature)?;
     Ok(signature)

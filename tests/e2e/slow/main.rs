@@ -50,11 +50,40 @@ fn an_afternoon_leads_from_nothing_to_a_call_that_the_new_adapter_changed_in_und
         assert!(toolchain.contains("std built from source"), "{toolchain}");
     }
 
+    gate_rebuild_what_was_signed_is_what_its_sources_give_and_a_changed_source_is_refused(&author);
     a_setting_that_does_not_fit_is_told_by_line_and_column(&author);
     the_rest_of_the_document_is_true(&author);
     recorded_documents_keep_no_secret(&author);
     a_panic_reaches_the_author_with_message_hook_and_pointer(&author);
     the_other_kinds_build_and_answer_their_documents(&author);
+}
+
+/// `plugin verify --rebuild` with a real compiler: the release that the afternoon signed is compiled again by
+/// somebody else, from a copy of the sources that lies elsewhere, and the bytes are the same. A source, or a
+/// lock file, that is another is refused before anything is compiled.
+fn gate_rebuild_what_was_signed_is_what_its_sources_give_and_a_changed_source_is_refused(author: &Author) {
+    let copied = author.shell("mkdir -p elsewhere/of/somebody && cp -r tidy elsewhere/of/somebody/sources && rm -r elsewhere/of/somebody/sources/target");
+    assert_eq!(copied.code, 0, "{copied:?}");
+    let verify = "toolgate --config tidy.yaml plugin verify ./tidy --rebuild elsewhere/of/somebody/sources";
+    let run = author.shell(verify);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.stdout.contains("give the same bytes, with rustc "), "{run:?}");
+    // What is compiled is a copy: the sources that were named are as they were.
+    assert!(!author.sandbox.path("work/elsewhere/of/somebody/sources/target").exists());
+
+    for (file, change) in [("src/lib.rs", "\n// another\n"), ("Cargo.lock", "\n"), ("sdk/src/lib.rs", "\n")] {
+        let place = format!("work/elsewhere/of/somebody/sources/{file}");
+        let text = author.sandbox.read(&place);
+        author.sandbox.write(&place, format!("{text}{change}"));
+        let started = Instant::now();
+        let run = author.shell(verify);
+        assert_eq!(run.code, 5, "{file}: {run:?}");
+        for part in ["are not those of", "nothing was compiled", "next:"] {
+            assert!(run.stderr.contains(part), "{file}: {part} is missing in {run:?}");
+        }
+        assert!(started.elapsed() < Duration::from_secs(60), "nothing was compiled");
+        author.sandbox.write(&place, text);
+    }
 }
 
 fn a_setting_that_does_not_fit_is_told_by_line_and_column(author: &Author) {

@@ -15,7 +15,7 @@ use toolgate_signing::{
 };
 
 use crate::guests::{Source, component, release};
-use crate::sandbox;
+use crate::{ECHO, sandbox};
 
 const ALLOW: &str = "    capabilities:\n      allow: [\"mcp.call:fix\"]\n";
 
@@ -43,7 +43,7 @@ pub(crate) fn install(
 }
 
 pub(crate) fn echo(sandbox: &Sandbox) -> Run {
-    sandbox.run(&["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#])
+    sandbox.run(&ECHO)
 }
 
 /// A policy that opens the label `api`, sends a GET, and denies with what the host said if it said

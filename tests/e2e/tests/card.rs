@@ -6,7 +6,7 @@ use std::path::Path;
 use toolgate_signing::{Kind, SigningKey, sign_release};
 
 use crate::guests::{call_policy, release, says};
-use crate::sandbox;
+use crate::{ECHO, sandbox};
 
 #[test]
 fn card_001_card_005_a_signed_policy_that_the_binary_never_saw_is_loaded_and_judges() {
@@ -16,17 +16,17 @@ fn card_001_card_005_a_signed_policy_that_the_binary_never_saw_is_loaded_and_jud
     sandbox.write("plugin/component.wasm", &guest);
     let signed = sign_release(&release(Kind::Policy, &guest), &guest, &key);
     let file = sandbox.write("plugin/release.dsse.json", signed);
-    let call = ["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#];
+
     let allow = "    capabilities: { allow: [\"mcp.call:fix\"] }\n";
     sandbox.configure_fixture(&[], allow);
-    sandbox.run(&call).exits(0);
+    sandbox.run(&ECHO).exits(0);
     let plugins = format!(
         "{allow}plugins:\n  trust:\n    - {{ plugins: \"test/*\", keys: [\"{}\"] }}\n  load:\n    - {{ plugin: {:?} }}\n",
         key.public(),
         Path::new(&file).parent().unwrap()
     );
     sandbox.configure_fixture(&[], &plugins);
-    let denied = sandbox.run(&call).exits(3);
+    let denied = sandbox.run(&ECHO).exits(3);
     assert!(denied.stderr.contains("yes"), "{denied:?}");
 }
 

@@ -69,7 +69,7 @@ const NOT_RUN: &[NotRun] = &[
     NotRun {
         begins: "toolgate plugin verify acme/guard --rebuild",
         why: "compiles",
-        covered_by: "gate_rebuild_a_release_is_compared_with_what_its_signed_sources_give",
+        covered_by: "gate_rebuild_what_was_signed_is_what_its_sources_give_and_a_changed_source_is_refused",
     },
     NotRun {
         begins: "toolgate plugin install oci:",

@@ -6,7 +6,7 @@ use toolgate_e2e::Sandbox;
 use toolgate_signing::{Kind, Release, SigningKey, sign_release};
 
 use crate::guests::{Source, call_policy, component, release, says};
-use crate::sandbox;
+use crate::{ECHO, sandbox};
 
 const ALLOW: &str = "    capabilities:\n      allow: [\"mcp.call:fix\"]\n";
 
@@ -92,7 +92,7 @@ fn a_policy_cannot_allow_unless_the_operator_said_that_it_may() {
         // Without a label of its own the call is left to this policy and to the fallback.
         let yaml = std::fs::read_to_string(sandbox.config_file()).unwrap().replace(ALLOW, "");
         std::fs::write(sandbox.config_file(), yaml).unwrap();
-        sandbox.run(&["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#]).exits(code);
+        sandbox.run(&ECHO).exits(code);
     }
 }
 

@@ -14,7 +14,7 @@ use toolgate_signing::{Access, Capabilities, FilesCapability, Kind, SigningKey, 
 use crate::capabilities::{asks_http, echo, http, install};
 use crate::guests::{Source, component, release};
 use crate::preload;
-use crate::sandbox;
+use crate::{ECHO, sandbox};
 
 /// A server that answers nobody until `wanted` requests are there, or a second has passed; the most
 /// that were there at a time, and all of them.
@@ -84,7 +84,7 @@ fn an_answer_over_the_size_of_the_label_is_no_answer() {
 }
 
 /// A policy that reads so many bytes of a file below the label `work` and denies with them, or with the error.
-fn reads(path: &str, bytes: u32) -> Vec<u8> {
+pub(crate) fn reads(path: &str, bytes: u32) -> Vec<u8> {
     component(&Source {
         imports: &["files"],
         exports: &["call-hook"],
@@ -95,7 +95,8 @@ fn reads(path: &str, bytes: u32) -> Vec<u8> {
             (func (export "toolgate:plugin/call-hook@0.1.0#check") (param i32) (result i32)
               (call $drop (local.get 0))
               (call $open (i32.const 1024) (i32.const 4) (i32.const 512))
-              (if (i32.load8_u (i32.const 512)) (then unreachable))
+              (if (i32.load8_u (i32.const 512)) (then (return
+                (call $said (i32.const 3) (i32.load (i32.const 520)) (i32.load (i32.const 524))))))
               (call $read (i32.load (i32.const 516)) (i32.const 1100) (i32.const {length}) (i64.const 0) (i64.const {bytes}) (i32.const 600))
               (if (i32.load8_u (i32.const 600)) (then (return
                 (call $said (i32.const 3) (i32.load (i32.const 608)) (i32.load (i32.const 612))))))
@@ -185,9 +186,7 @@ fn a_name_that_resolves_differently_between_check_and_dial_is_dialled_as_it_was_
     let call = |addresses: &str| {
         sandbox.write("resolver.log", "");
         let preload = [("LD_PRELOAD", library.as_str()), ("REBIND", addresses), ("REBIND_LOG", &log)];
-        let run = sandbox
-            .run_with(&["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#], "", &preload)
-            .exits(3);
+        let run = sandbox.run_with(&ECHO, "", &preload).exits(3);
         (run, sandbox.read("resolver.log"))
     };
     // A public address while it is checked, this machine's from then on.
@@ -202,7 +201,7 @@ fn a_name_that_resolves_differently_between_check_and_dial_is_dialled_as_it_was_
 }
 
 /// An adapter whose `content` sends a request, so that it may sleep or be dripped upon after the verdict.
-fn slow_adapter(origin: &str) -> Vec<u8> {
+pub(crate) fn slow_adapter(origin: &str) -> Vec<u8> {
     component(&Source {
         imports: &["http"],
         exports: &["adapter"],

@@ -6,9 +6,10 @@ use std::path::Path;
 use toolgate_e2e::{Run, Sandbox};
 use toolgate_signing::SigningKey;
 
+use crate::preload;
 use crate::registry::{ACME, Served, change, path, plugin, registry};
 use crate::sandbox;
-use crate::web::{CA, Files, OTHER_CA, SERVER, SERVER_KEY};
+use crate::web::{CA, Files, INSIDE, INSIDE_CA, INSIDE_KEY, OTHER_CA, SERVER, SERVER_KEY};
 
 /// A gateway that pinned an index at `place`, with these entries of `plugins.hosts`.
 fn configure(sandbox: &Sandbox, place: &str, root: &str, hosts: &str) {
@@ -94,6 +95,55 @@ fn gate_address_nothing_is_sent_to_an_address_beside_this_machine_that_nobody_na
     // From cloud credentials nobody gets a plugin, whatever stands in the configuration.
     configure(&sandbox, "https://169.254.169.254/", &root, "{ host: 169.254.169.254, private: true }");
     sandbox.run(&["plugin", "search"]).exits(2);
+}
+
+#[test]
+fn gate_private_a_server_of_a_private_network_is_reached_where_the_operator_says_that_it_is_there() {
+    let sandbox = sandbox();
+    let root = registry(&sandbox);
+    let guard = plugin(&sandbox, "1.0.0", 1);
+    change(&sandbox, &["publish", &path(&sandbox, "registry"), &guard], &["publish"]).exits(0);
+    let ca = sandbox.write("inside-ca.pem", INSIDE_CA);
+    let index = Files::serve_as("127.0.0.1", &sandbox.path("registry"), INSIDE, INSIDE_KEY);
+    let release = Files::serve_as("127.0.0.1", Path::new(&guard), INSIDE, INSIDE_KEY);
+    let library = preload::library(&sandbox, "network", preload::NETWORK);
+    let log = sandbox.path("network.log").display().to_string();
+    let run = |arguments: &[&str]| {
+        sandbox.write("network.log", "");
+        let run = sandbox.run_with(arguments, "", &[("LD_PRELOAD", &library), ("NETWORK_LOG", &log)]);
+        (run, sandbox.read("network.log"))
+    };
+    for inside in ["registry.internal", "10.1.2.3"] {
+        let [index_host, release_host] =
+            [&index.host, &release.host].map(|host| host.replace("127.0.0.1", inside));
+        let (place, release_url) =
+            (format!("https://{index_host}"), format!("https://{release_host}/release.dsse.json"));
+        let hosts = |private: &str| {
+            [&index_host, &release_host]
+                .map(|host| format!("{{ host: \"{host}\", ca: \"{ca}\"{private} }}"))
+                .join(", ")
+        };
+        let by_name: &[&str] = &["plugin", "install", "acme/guard", "--yes"];
+        let by_url: &[&str] = &["plugin", "install", &release_url, "--yes"];
+        let verify: &[&str] = &["registry", "verify", &place, "--root", &root, "--ca", &ca];
+        // An authority vouches for it, and nobody says that it is in a private network: nothing is dialled.
+        configure(&sandbox, &place, &root, &hosts(""));
+        for arguments in [by_name, by_url, verify] {
+            let (run, dialled) = run(arguments);
+            assert_eq!((run.code, dialled.as_str()), (2, ""), "{inside}: {run:?}");
+            assert!(run.stderr.contains("not dialled") && run.stderr.contains("private: true"), "{run:?}");
+        }
+        configure(&sandbox, &place, &root, &hosts(", private: true"));
+        for arguments in [by_name, by_url, &[verify, &["--private"]].concat()] {
+            let (run, dialled) = run(arguments);
+            assert_eq!(run.code, 0, "{inside}: {run:?}");
+            assert!(
+                dialled.lines().count() > 0 && dialled.lines().all(|line| line == "10.1.2.3"),
+                "{dialled}"
+            );
+        }
+        sandbox.run(&["plugin", "remove", "acme/guard"]).exits(0);
+    }
 }
 
 #[test]

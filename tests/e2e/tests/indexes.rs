@@ -12,8 +12,8 @@ use toolgate_signing::SigningKey;
 
 use crate::operator::with_pin;
 use crate::registry::{ACME, Served, change, path, plugin, plugin_that, registry};
-use crate::sandbox;
 use crate::web::Files;
+use crate::{ECHO, sandbox};
 
 /// The key of the index as `toolgate key new --seed` writes one.
 const SEED: &str = "0303030303030303030303030303030303030303030303030303030303030303\n";
@@ -86,7 +86,7 @@ fn card_012_a_plugin_is_installed_by_name_and_range_and_updated_within_the_range
     assert!(shown.stdout.contains("acme/guard"), "{shown:?}");
     let installed = install(&sandbox, "acme/guard@^1").exits(0).json();
     assert_eq!(installed["version"], "1.1.0", "{installed}");
-    sandbox.run(&["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#]).exits(3);
+    sandbox.run(&ECHO).exits(3);
     let row = sandbox.audit().into_iter().find(|row| row["details"]["event"] == "plugin_installed").unwrap();
     assert_eq!(
         (&row["details"]["index"], &row["details"]["source"]),
@@ -103,7 +103,7 @@ fn card_012_a_plugin_is_installed_by_name_and_range_and_updated_within_the_range
     configure(&sandbox, &served.url, &root, "  min_age: 0s\n");
     let updated = sandbox.run(&["plugin", "update", "--yes", "--json"]).exits(0).json();
     assert_eq!(updated["plugins"][0]["reason"], "1.1.0 to 1.2.0", "{updated}");
-    sandbox.run(&["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#]).exits(0);
+    sandbox.run(&ECHO).exits(0);
     let same = sandbox.run(&["plugin", "update", "--yes", "--json"]).exits(0).json();
     assert_eq!(same["plugins"][0]["state"], "unchanged", "{same}");
 }
@@ -192,6 +192,21 @@ fn gate_auto_a_running_gateway_takes_what_may_do_no_more_and_asks_about_the_rest
     }
     assert_eq!(event(&sandbox, "plugin_update_left").1, 1);
     assert_eq!(versions(&sandbox)[0].0, "1.2.0");
+    // It waits where an operator looks, with the difference and what to do; broken it is not.
+    let listed = sandbox.run(&["plugin", "list"]).exits(0);
+    for part in ["acme/guard 1.3.0", "+ ", "LET something pass", "next: toolgate plugin update acme/guard"] {
+        assert!(listed.stdout.contains(part), "{part} is missing in {listed:?}");
+    }
+    let rows = sandbox.run(&["plugin", "list", "--json"]).exits(0).json();
+    let waits: Vec<&Value> =
+        rows["plugins"].as_array().unwrap().iter().filter(|row| !row["waiting"].is_null()).collect();
+    assert!(waits.len() == 1 && waits[0]["waiting"]["offered"] == "1.3.0", "{rows}");
+    let doctor = sandbox.run(&["doctor"]).exits(0);
+    let line = doctor.stdout.lines().find(|line| line.contains("plugin update")).unwrap_or_default();
+    assert!(
+        line.contains("LET something pass") && line.contains("toolgate plugin update acme/guard"),
+        "{line}"
+    );
     let asked = sandbox.run_detached(&sandbox.command(&["plugin", "update"]), "");
     assert_eq!(asked.code, 3, "{asked:?}");
     assert!(asked.stderr.contains("LET something pass"), "and the difference is shown: {asked:?}");
@@ -314,7 +329,7 @@ fn an_index_that_goes_back_mixes_or_rewrites_is_refused_and_what_runs_goes_on() 
         assert!(run.stderr.contains(what) && run.stderr.contains("next:"), "{what}: {run:?}");
         let run = sandbox.run(&["plugin", "search", "--json"]).exits(5);
         assert_eq!(run.json()["unasked"][0]["index"], "acme");
-        sandbox.run(&["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#]).exits(0);
+        sandbox.run(&ECHO).exits(0);
     };
     replace(&sandbox, "old");
     refused("rolled it back");
@@ -355,17 +370,17 @@ pub(crate) fn copy(from: &Path, to: &Path) {
 fn gate_index_memory_what_was_seen_of_an_index_and_cannot_be_read_refuses_its_plugins() {
     let (sandbox, _) = indexed(ABSTAIN);
     install(&sandbox, "acme/guard").exits(0);
-    let call = ["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#];
-    sandbox.run(&call).exits(0);
+
+    sandbox.run(&ECHO).exits(0);
     let state = sandbox.data().join("plugins/indexes/acme/state.json");
     let good = std::fs::read(&state).unwrap();
     std::fs::write(&state, "{}").unwrap();
-    let run = sandbox.run(&call).exits(5);
+    let run = sandbox.run(&ECHO).exits(5);
     assert!(run.stderr.contains("what the index acme revoked cannot be read"), "{run:?}");
     let doctor: Value = serde_json::from_str(&sandbox.run(&["doctor", "--json"]).exits(1).stdout).unwrap();
     assert!(doctor.to_string().contains("its plugins are refused"), "{doctor}");
     std::fs::write(&state, good).unwrap();
-    sandbox.run(&call).exits(0);
+    sandbox.run(&ECHO).exits(0);
     let status = sandbox.run(&["mcp", "status", "--json"]).exits(0).json();
     assert_eq!(status["indexes"][0]["state"], "fresh", "{status}");
 }

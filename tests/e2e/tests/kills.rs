@@ -8,10 +8,9 @@ use std::process::Command;
 use serde_json::Value;
 use toolgate_e2e::{Run, Sandbox, kill_at};
 
+use crate::ECHO;
 use crate::indexes::{ABSTAIN, DENY, configure, copy, indexed, publish};
 use crate::registry::{change, path, plugin_that};
-
-const CALL: [&str; 5] = ["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#];
 
 /// Kills a command at each of its steps, from the state of these directories each time, and gives each state
 /// that it leaves to `look`, which says whether it is the new one. At last the command runs to its end from
@@ -68,11 +67,11 @@ fn installed(sandbox: &Sandbox) -> Option<String> {
 #[test]
 fn an_install_that_is_killed_at_any_step_leaves_no_plugin_or_the_whole_one() {
     let (sandbox, _) = indexed(DENY);
-    sandbox.run(&CALL).exits(0);
+    sandbox.run(&ECHO).exits(0);
     let command = || sandbox.command(&["plugin", "install", "acme/guard", "--yes"]);
     at_each_step(&sandbox, &["data"], &command, &mut |whole| {
         let now = installed(&sandbox);
-        sandbox.run(&CALL).exits(if now.is_some() { 3 } else { 0 });
+        sandbox.run(&ECHO).exits(if now.is_some() { 3 } else { 0 });
         assert!(!whole || now.as_deref() == Some("1.0.0"), "{now:?}");
         now.is_some()
     });
@@ -89,7 +88,7 @@ fn an_update_that_is_killed_at_any_step_leaves_the_old_release_or_the_new_one() 
         let now = installed(&sandbox).unwrap();
         let is_new = now == "1.1.0";
         assert!(is_new || (now == "1.0.0" && !whole), "{now}");
-        sandbox.run(&CALL).exits(if is_new { 0 } else { 3 });
+        sandbox.run(&ECHO).exits(if is_new { 0 } else { 3 });
         is_new
     });
 }
@@ -130,7 +129,7 @@ fn a_lock_that_is_updated_and_killed_at_any_step_is_the_old_one_or_the_new_one()
     at_each_step(&sandbox, &["data", "config"], &command, &mut |whole| {
         let is_new = locked(&sandbox) == true;
         assert!(is_new || !whole);
-        let run: Run = sandbox.run(&CALL);
+        let run: Run = sandbox.run(&ECHO);
         assert_eq!(run.code, if is_new { 0 } else { 3 }, "{run:?}");
         sandbox.run(&["lock", "check", "--offline"]).exits(0);
         is_new

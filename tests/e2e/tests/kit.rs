@@ -106,6 +106,65 @@ fn settings_that_do_not_fit_the_schema_of_a_plugin_are_told_by_line_and_column_w
     assert!(run.stderr.contains(&place(&wrong, "dney")) && run.stderr.contains("'dney'"), "{run:?}");
 }
 
+#[test]
+fn settings_on_the_command_line_and_of_a_project_are_told_by_line_and_column_too() {
+    let sandbox = policy_with_schema("deny: []");
+    let guard = sandbox.path("guard").display().to_string();
+    let yaml = sandbox.read("config/toolgate/toolgate.yaml");
+    sandbox.write("config/toolgate/toolgate.yaml", yaml.split("  load:").next().unwrap());
+    let install =
+        |settings: &str| sandbox.run(&["plugin", "install", &guard, "--yes", "--settings", settings]);
+    let run = install("{\"deny\": [\"fine\",\n  77123]}").exits(2);
+    assert!(run.stderr.contains("--settings:2:3: settings.deny.1"), "{run:?}");
+    assert!(!run.stderr.contains("77123"), "{run:?}");
+    install("{\"deny\": [\"fine\"]}").exits(0);
+    // What is installed stands in a file of its own.
+    let file = "data/plugins.d/acme.guard.toml";
+    let installed = sandbox.read(file);
+    sandbox.write(file, installed.replace("\"fine\"", "77123"));
+    assert_ne!(installed, sandbox.read(file));
+    let run = sandbox.run(&["plugin", "list"]).exits(2);
+    assert!(run.stderr.contains("acme.guard.toml (its settings):1:11: settings.deny.0"), "{run:?}");
+
+    let manifest = "manifest = 1\nname = \"acme/guard\"\nversion = \"0.1.0\"\nsequence = 1\nkind = \"policy\"\ndecisions = [\"deny\"]\nmin-host = \"0.1.0\"\nsettings-schema = \"settings.schema.json\"\n";
+    sandbox.write("guard/plugin.toml", manifest);
+    sandbox.write("guard/settings.json", "{\n  \"deny\": [77123]\n}\n");
+    sandbox.write("guard/documents/call.json", r#"{"format":1,"hook":"call"}"#);
+    let run = sandbox.run(&["plugin", "test", &guard]).exits(2);
+    assert!(run.stderr.contains("settings.json:2:12: settings.deny.0"), "{run:?}");
+    assert!(run.stderr.contains("next: correct settings.json") && !run.stderr.contains("77123"), "{run:?}");
+}
+
+#[test]
+fn the_settings_of_an_adapter_are_judged_where_a_server_uses_it() {
+    let (sandbox, guest) = (sandbox(), crate::hostile_bounds::slow_adapter("http://127.0.0.1:1"));
+    let schema = r#"{"type":"object","properties":{"most":{"type":"integer"}},"additionalProperties":false}"#;
+    let mut stated = release(Kind::Adapter, &guest);
+    stated.settings_schema = Some(Digest::of(schema.as_bytes()));
+    stated.capabilities = crate::capabilities::http();
+    let key = SigningKey::from_seed(&[7; 32]);
+    sandbox.write("guard/component.wasm", &guest);
+    sandbox.write("guard/release.dsse.json", sign_release(&stated, &guest, &key));
+    sandbox.write("guard/settings.schema.json", schema);
+    let (directory, server) =
+        (sandbox.path("guard").display().to_string(), sandbox.fixture_entry("fix", &[]));
+    let configure = |settings: &str| {
+        sandbox.configure(&format!(
+            "servers:\n{server}    adapter:\n      plugin: test/guest\n      grants: {{ http: {{ api: true }} }}\n      settings:\n        {settings}\nplugins:\n  trust:\n    - {{ plugins: \"test/*\", keys: [\"{}\"] }}\n  load:\n    - {{ plugin: {directory:?} }}\n",
+            key.public()
+        ));
+    };
+    configure("most: 3");
+    sandbox.run(&["plugin", "verify", "test/guest"]).exits(0);
+    configure("most: many");
+    for named in ["test/guest", directory.as_str()] {
+        let run = sandbox.run(&["plugin", "verify", named]).exits(2);
+        assert!(run.stderr.contains(&place(&sandbox, "most")) && !run.stderr.contains("many"), "{run:?}");
+    }
+    let doctor = sandbox.run(&["doctor"]).exits(1);
+    assert!(doctor.stdout.contains(&place(&sandbox, "most")), "{doctor:?}");
+}
+
 /// Line and column of a word of the configuration, as a message has them.
 fn place(sandbox: &Sandbox, word: &str) -> String {
     let text = sandbox.read("config/toolgate/toolgate.yaml");

@@ -9,7 +9,7 @@ use toolgate_signing::{Kind, Release, SigningKey, sign_release};
 
 use crate::guests::{call_policy, release, says};
 use crate::operator::with_pin;
-use crate::sandbox;
+use crate::{ECHO, sandbox};
 
 const ALLOW: &str = "    capabilities:\n      allow: [\"mcp.call:fix\"]\n";
 /// Cases of a decision, as guests say them.
@@ -55,12 +55,17 @@ pub(crate) fn install(sandbox: &Sandbox, dir: &str) -> Run {
     sandbox.run(&["plugin", "install", dir, "--yes", "--json"])
 }
 
+/// The same call over a session.
+fn echo(client: &mut toolgate_e2e::Stdio) -> Value {
+    client.call("fix__echo", &json!({ "message": "hi" }))
+}
+
 /// Whether a call passes, asked until it is so.
 #[track_caller]
 fn until_calls(client: &mut toolgate_e2e::Stdio, pass: bool) -> Value {
     let until = Instant::now() + PATIENCE;
     loop {
-        let result = client.call("fix__echo", &json!({ "message": "hi" }));
+        let result = echo(client);
         if (result["isError"] != true) == pass {
             return result;
         }
@@ -91,14 +96,14 @@ fn gate_reload_an_install_and_a_removal_reach_a_running_gateway() {
 #[test]
 fn fr_50_a_standing_grant_opens_nothing_that_a_policy_denies() {
     let sandbox = trusting();
-    let call = ["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#];
+
     sandbox.run(&["mcp", "allow", "fix/echo"]).exits(0);
-    sandbox.run(&call).exits(0);
+    sandbox.run(&ECHO).exits(0);
     install(&sandbox, &guard(&sandbox, "one", 1, &call_policy(&says(DENY)), same)).exits(0);
-    let run = sandbox.run(&call).exits(3);
+    let run = sandbox.run(&ECHO).exits(3);
     assert!(run.stderr.contains("Denied by Toolgate: yes"), "in the policy's words: {run:?}");
     sandbox.run(&["mcp", "allow", "fix/echo"]).exits(0);
-    sandbox.run(&call).exits(3);
+    sandbox.run(&ECHO).exits(3);
 }
 
 #[test]
@@ -228,7 +233,7 @@ fn a_plugin_that_fails_on_every_call_is_put_aside_and_comes_back_by_retry_or_rep
     let mut client = sandbox.serve_stdio(&[]);
     client.initialize();
     let call = |client: &mut toolgate_e2e::Stdio| {
-        let result = client.call("fix__echo", &json!({ "message": "hi" }));
+        let result = echo(client);
         assert_eq!(result["isError"], true, "{result}");
         result.to_string()
     };

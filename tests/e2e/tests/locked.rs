@@ -3,11 +3,10 @@
 use serde_json::json;
 use toolgate_e2e::{Run, Sandbox};
 
+use crate::ECHO;
 use crate::indexes::{ABSTAIN, DENY, configure, indexed, publish};
 use crate::operator::with_pin;
 use crate::registry::{change, path, plugin, plugin_that};
-
-const CALL: [&str; 5] = ["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#];
 
 /// The index of [`indexed`], with these entries of `plugins.load`.
 fn loading(sandbox: &Sandbox, root: &str, load: &str) {
@@ -20,7 +19,7 @@ fn lock_text(sandbox: &Sandbox) -> String {
 }
 
 fn held(sandbox: &Sandbox) -> Run {
-    sandbox.run(&[&["--locked"], &CALL[..]].concat())
+    sandbox.run(&[&["--locked"], &ECHO[..]].concat())
 }
 
 #[test]
@@ -28,7 +27,7 @@ fn a_name_of_an_index_stands_for_the_release_that_the_lock_names() {
     let (sandbox, root) = indexed(DENY);
     loading(&sandbox, &root, r#"{ plugin: "acme/guard@^1" }"#);
     // Nothing chooses a version but `lock update`.
-    let run = sandbox.run(&CALL).exits(2);
+    let run = sandbox.run(&ECHO).exits(2);
     assert!(
         run.stderr.contains("there is no toolgate.lock") && run.stderr.contains("lock update"),
         "{run:?}"
@@ -36,7 +35,7 @@ fn a_name_of_an_index_stands_for_the_release_that_the_lock_names() {
     sandbox.run(&["lock", "update"]).exits(0);
     let first = lock_text(&sandbox);
     assert!(first.contains("index = \"acme\"\nlog = 0\n"), "{first}");
-    sandbox.run(&CALL).exits(3);
+    sandbox.run(&ECHO).exits(3);
     held(&sandbox).exits(3);
     let list = sandbox.run(&["plugin", "list", "--json"]).exits(0).json();
     assert!(list.to_string().contains("\"acme/guard\""), "{list}");
@@ -46,14 +45,14 @@ fn a_name_of_an_index_stands_for_the_release_that_the_lock_names() {
     sandbox.run(&["lock", "update"]).exits(0);
     assert_eq!(lock_text(&sandbox), first);
     sandbox.run(&["lock", "check"]).exits(0);
-    sandbox.run(&CALL).exits(3);
+    sandbox.run(&ECHO).exits(3);
     let told = sandbox.run(&["lock", "update", "--upgrade"]).exits(0);
     assert!(told.stdout.contains("acme/guard 1.0.0 to 1.1.0: it may do no more than before"), "{told:?}");
     assert!(
         told.stdout.contains("plugin acme/guard: version is 1.1.0 and was reviewed as 1.0.0"),
         "{told:?}"
     );
-    sandbox.run(&CALL).exits(0);
+    sandbox.run(&ECHO).exits(0);
     // The old lock brings the old release back, from the index where its files are gone.
     sandbox.write("config/toolgate/toolgate.lock", &first);
     std::fs::remove_dir_all(sandbox.data().join("plugins")).unwrap();
@@ -63,7 +62,7 @@ fn a_name_of_an_index_stands_for_the_release_that_the_lock_names() {
     sandbox.run(&["lock", "check"]).exits(0);
     held(&sandbox).exits(3);
     std::fs::remove_dir_all(sandbox.data().join("plugins")).unwrap();
-    sandbox.run(&CALL).exits(3);
+    sandbox.run(&ECHO).exits(3);
 }
 
 #[test]
@@ -106,7 +105,7 @@ fn gate_lock_index_what_would_be_loaded_and_is_not_what_the_lock_names_is_exit_5
         std::fs::copy(std::path::Path::new(&other).join(file), store.join(file)).unwrap();
     }
     refused("was accepted when it was installed or locked");
-    sandbox.run(&CALL).exits(5);
+    sandbox.run(&ECHO).exits(5);
     std::fs::remove_dir_all(&store).unwrap();
     sandbox.run(&["lock", "check"]).exits(0);
     held(&sandbox).exits(0);
@@ -129,7 +128,7 @@ fn a_locked_release_loads_when_it_was_yanked_and_not_when_it_was_revoked() {
     held(&sandbox).exits(5);
     // Nor is it fetched where its files are gone.
     std::fs::remove_dir_all(sandbox.data().join("plugins")).unwrap();
-    let run = sandbox.run(&CALL).exits(5);
+    let run = sandbox.run(&ECHO).exits(5);
     assert!(run.stderr.contains("it sends arguments away"), "{run:?}");
 }
 

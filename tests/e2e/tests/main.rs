@@ -38,6 +38,7 @@ mod oci;
 mod operator;
 mod personas;
 mod pins;
+mod plugin_rows;
 mod policies;
 mod preload;
 mod questions;
@@ -61,3 +62,9 @@ const TOOLGATE: &str = env!("CARGO_BIN_EXE_toolgate");
 fn sandbox() -> toolgate_e2e::Sandbox {
     toolgate_e2e::Sandbox::new(TOOLGATE)
 }
+
+/// A call that the fixture server gives back: what most tests ask, to see whether it passes.
+const ECHO: [&str; 5] = ["mcp", "call", "fix.echo", "--json", HI];
+
+/// The arguments of [`ECHO`].
+const HI: &str = r#"{"message":"hi"}"#;

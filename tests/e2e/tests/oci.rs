@@ -9,8 +9,8 @@ use toolgate_signing::SigningKey;
 
 use crate::indexes::along::{judges_settings, with_schema};
 use crate::registry::{ACME, plugin};
-use crate::sandbox;
 use crate::web::TokenProxy;
+use crate::{ECHO, sandbox};
 
 /// A running registry with its files in the sandbox, ended with the test.
 struct Oci {
@@ -72,9 +72,16 @@ fn card_012_a_plugin_goes_through_a_registry_without_referrers_by_the_fallback_t
     let reference = pushed["reference"].as_str().unwrap();
     let again = sandbox.run(&["plugin", "publish", &guard, &target, "--json"]).exits(0).json();
     assert_eq!(again["reference"], reference, "the same plugin has the same address");
+    // The verb of registries takes such a one as well, and no key: nobody signs there but the author.
+    let other = sandbox.run(&["registry", "publish", &target, &guard, "--json"]).exits(0).json();
+    assert_eq!(other["reference"], reference, "{other}");
+    let run = sandbox.run(&["registry", "publish", &target, &guard, "--key", "x"]).exits(2);
+    assert!(run.stderr.contains("signed by nobody but the author"), "{run:?}");
+    let run = sandbox.run(&["registry", "publish", "ftp://here/acme/guard", &guard]).exits(2);
+    assert!(run.stderr.contains("oci://HOST/REPOSITORY"), "{run:?}");
     let installed = sandbox.run(&["plugin", "install", reference, "--yes", "--json"]).exits(0).json();
     assert_eq!(installed["version"], "1.0.0");
-    sandbox.run(&["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#]).exits(3);
+    sandbox.run(&ECHO).exits(3);
     let row = sandbox.audit().into_iter().find(|row| row["details"]["event"] == "plugin_installed").unwrap();
     assert_eq!(row["details"]["source"], reference);
     // Another component under the digest that was named is not what was named.

@@ -11,7 +11,7 @@ use toolgate_signing::{Kind, Release, SigningKey, sign_release};
 use crate::capabilities::{asks_http, http, keeps_values, reads_secret, server};
 use crate::guests::{TEXTS, call_policy, described, release, says};
 use crate::life::{guard, install, same, trusting};
-use crate::sandbox;
+use crate::{ECHO, sandbox};
 
 const ABSTAIN: u32 = 0;
 const DENY: u32 = 3;
@@ -100,7 +100,7 @@ fn gate_rehearsal_a_release_that_is_only_tried_reaches_no_host_and_sees_no_secre
     let grants = format!("{{\"http\":{{\"api\":[\"{origin}\"]}}}}");
     sandbox.run(&["plugin", "install", &first, "--yes", "--grants", &grants]).exits(0);
     // What is in force reaches it, so the rehearsal is what keeps the same guest from it.
-    let run = sandbox.run(&["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#]).exits(3);
+    let run = sandbox.run(&ECHO).exits(3);
     assert!(run.stderr.contains("reached") && met.load(Ordering::SeqCst) == 1, "{run:?}");
     let second = stated(&guest, 2, "two", http());
     let run = dry_run(&sandbox, &["test/guard", "--from", &second, "--json"]).exits(0);

@@ -17,6 +17,11 @@ pub(crate) const OTHER_CA: &str = include_str!("../tls/other.pem");
 pub(crate) const SERVER: &str = include_str!("../tls/server.pem");
 pub(crate) const SERVER_KEY: &str = include_str!("../tls/server.key");
 
+/// An authority of a private network, and the certificate of a server there: `registry.internal`, 10.1.2.3.
+pub(crate) const INSIDE_CA: &str = include_str!("../tls/inside-ca.pem");
+pub(crate) const INSIDE: &str = include_str!("../tls/inside.pem");
+pub(crate) const INSIDE_KEY: &str = include_str!("../tls/inside.key");
+
 /// Accepts until it is dropped.
 struct Listening {
     address: String,
@@ -71,9 +76,14 @@ impl Files {
 
     /// Over TLS with [`SERVER`], on this address.
     pub(crate) fn serve_tls(ip: &str, dir: &Path) -> Self {
+        Self::serve_as(ip, dir, SERVER, SERVER_KEY)
+    }
+
+    /// Over TLS with this certificate, on this address.
+    pub(crate) fn serve_as(ip: &str, dir: &Path, certificate: &str, key: &str) -> Self {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let certificates = vec![CertificateDer::from_pem_slice(SERVER.as_bytes()).unwrap()];
-        let key = PrivateKeyDer::from_pem_slice(SERVER_KEY.as_bytes()).unwrap();
+        let certificates = vec![CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap()];
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
         let config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .unwrap()

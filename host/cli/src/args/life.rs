@@ -42,10 +42,20 @@ pub(crate) struct PluginInstall {
 pub(crate) struct PluginPublish {
     /// The plugin: a directory with component.wasm and release.dsse.json.
     pub(crate) plugin: PathBuf,
-    /// Where to: oci://HOST/REPOSITORY, or with a tag oci://HOST/REPOSITORY:TAG. A registry that is a
-    /// directory is written by `toolgate registry publish`.
+    /// Where to: oci://HOST/REPOSITORY, or with a tag oci://HOST/REPOSITORY:TAG. `toolgate registry publish`
+    /// takes the same, and a registry that is a directory.
     pub(crate) target: String,
-    /// The name to sign in with, where the registry wants one.
+    #[command(flatten)]
+    pub(crate) oci: OciSignIn,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How an OCI registry is reached and signed in to.
+#[derive(Debug, Args)]
+pub(crate) struct OciSignIn {
+    /// The name to sign in with, where an OCI registry wants one.
     #[arg(long, value_name = "NAME", requires = "password_file")]
     pub(crate) username: Option<String>,
     /// A file with the password or token.
@@ -53,9 +63,13 @@ pub(crate) struct PluginPublish {
     pub(crate) password_file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) reached: super::registry::Reached,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
+}
+
+impl OciSignIn {
+    /// Whether nothing of it was given.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.username.is_none() && self.reached.ca.is_none() && !self.reached.private
+    }
 }
 
 #[derive(Debug, Args)]

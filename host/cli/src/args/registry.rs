@@ -62,12 +62,31 @@ pub(crate) struct SignWithAll {
     #[command(flatten)]
     pub(crate) passphrase: Passphrase,
     /// A program that signs, for a device or a key service: it gets the bytes to sign on standard
-    /// input and prints the Ed25519 signature, raw, in base64 or in hex.
+    /// input and prints the Ed25519 signature, raw, in base64 or in hex. May be repeated.
     #[arg(long, value_name = "COMMAND", requires = "public_key")]
-    pub(crate) signer: Option<String>,
-    /// The public key of --signer: ed25519:… or a file that holds it.
-    #[arg(long, value_name = "KEY", requires = "signer")]
-    pub(crate) public_key: Option<String>,
+    pub(crate) signer: Vec<String>,
+    /// The public key of each --signer, in their order, and after them those that are elsewhere:
+    /// ed25519:… or a file that holds it.
+    #[arg(long, value_name = "KEY")]
+    pub(crate) public_key: Vec<String>,
+    /// Write what the keys of --public-key have to sign into this new directory, and change nothing.
+    #[arg(long, value_name = "DIR", conflicts_with = "attach", requires = "public_key")]
+    pub(crate) payload_out: Option<PathBuf>,
+    /// Go on with a change that waits in the directory of --payload-out, with the signatures that were put
+    /// beside what was to be signed, each as NAME.sig.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) attach: Option<PathBuf>,
+}
+
+impl SignWithAll {
+    /// Whether nothing signs.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+            && self.signer.is_empty()
+            && self.public_key.is_empty()
+            && self.payload_out.is_none()
+            && self.attach.is_none()
+    }
 }
 
 #[derive(Debug, Args)]
@@ -102,12 +121,17 @@ pub(crate) struct RegistryInit {
 
 #[derive(Debug, Args)]
 pub(crate) struct RegistryPublish {
-    #[command(flatten)]
-    pub(crate) at: At,
+    /// The registry: its directory, or oci://HOST/REPOSITORY[:TAG] of an OCI registry.
+    pub(crate) registry: String,
     /// The plugin: a directory with component.wasm and release.dsse.json.
     pub(crate) plugin: PathBuf,
     #[command(flatten)]
     pub(crate) with: SignWithAll,
+    #[command(flatten)]
+    pub(crate) oci: super::OciSignIn,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -193,6 +217,12 @@ pub(crate) struct RootSign {
     pub(crate) proposal: PathBuf,
     #[command(flatten)]
     pub(crate) with: SignWith,
+    /// Write the bytes to sign to this file and sign nothing: the key is on another machine.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["attach", "key", "signer"])]
+    pub(crate) payload_out: Option<PathBuf>,
+    /// Take the signature in this file; needs --public-key.
+    #[arg(long, value_name = "FILE", requires = "public_key", conflicts_with_all = ["key", "signer"])]
+    pub(crate) attach: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

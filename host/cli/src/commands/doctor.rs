@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use toolgate_gateway::indexes::{Standing, standings};
+use toolgate_gateway::updates::{WaitingUpdate, waiting};
 use toolgate_store::OperatorProof;
 
 use crate::exit::Failure;
@@ -62,6 +63,7 @@ pub(crate) fn run(explicit: Option<&Path>, format: Format) -> Result<(), Failure
             is_advice: false,
         });
         checks.extend(standings(config).iter().map(index));
+        checks.extend(waiting(config).iter().map(update));
         checks.extend(super::audit::sinks::troubles(config).into_iter().map(|detail| Check {
             what: "audit sinks",
             ok: false,
@@ -114,6 +116,13 @@ fn approvals_webhook(config: &toolgate_config::Config) -> Option<Check> {
         format!("not asked: {names} is not set; use `toolgate secret set`, or export it before `serve`")
     };
     Some(Check { what: "approvals webhook", ok, detail, is_advice: false })
+}
+
+/// A newer release that was not taken by itself is nothing broken, and somebody has to look at it.
+fn update(note: &WaitingUpdate) -> Check {
+    let wider = if note.wider.is_empty() { String::new() } else { format!(": {}", note.wider.join("; ")) };
+    let detail = format!("{}{wider}; next: {}", note.told(), note.next());
+    Check { what: "plugin update", ok: false, detail, is_advice: true }
 }
 
 /// That nothing is set is worth a look; that what was set is gone has to be mended.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::json;
 use toolgate_base::random_bytes;
-use toolgate_signing::{MAX_PAYLOAD, PublicKey, SigningKey, decode_pre_authentication};
+use toolgate_signing::{Digest, MAX_PAYLOAD, PublicKey, SigningKey, decode_pre_authentication};
 
 use crate::args::{Key, KeyNew, KeyShow, KeySign};
 use crate::exit::Failure;
@@ -72,11 +72,22 @@ fn sign(args: &KeySign) -> Result<(), Failure> {
         None => std::io::stdin().lock().take(limit).read_to_end(&mut bytes),
     };
     read.map_err(|error| Failure::usage(format!("what is to be signed cannot be read: {error}")))?;
-    if decode_pre_authentication(&bytes).is_none() {
+    let Some(what) = described_payload(&bytes) else {
         return Err(Failure::usage("this is not what --payload-out writes; nothing was signed"));
-    }
+    };
+    output::note(&format!("signing {what}"));
     let signature = args.with.open()?.sign(&bytes).map_err(Failure::failed)?;
     output::line(&hex::encode(signature))
+}
+
+/// What bytes are that wait for a signature; nothing for bytes that no `--payload-out` writes. Neither form
+/// can be taken for the other: one begins with `DSSEv1` and a space, and no origin of a log has a space.
+fn described_payload(bytes: &[u8]) -> Option<String> {
+    if let Some((kind, payload)) = decode_pre_authentication(bytes) {
+        return Some(format!("{kind}, {} bytes, {}", payload.len(), Digest::of(&payload)));
+    }
+    let (origin, size) = toolgate_registry::unsigned_checkpoint(std::str::from_utf8(bytes).ok()?)?;
+    Some(format!("the checkpoint of the log {origin} with {size} lines"))
 }
 
 /// What two people compare.

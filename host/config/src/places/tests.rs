@@ -16,5 +16,8 @@ fn a_pointer_leads_to_the_line_of_its_key_and_to_what_is_around_what_is_not_writ
     assert_eq!(at("/limits/a~1b"), (4, 20));
     assert_eq!(at("/limits/least"), (4, 1));
     assert_eq!(places.place("/deny/1").unwrap().key, "plugins.load[0].settings.deny.1");
+    let alone = Places::of_text(PathBuf::from("--settings"), "settings", "{\"deny\": [1,\n 2]}");
+    assert_eq!(alone.place("/deny/1").unwrap().to_string(), "--settings:2:2: settings.deny.1");
+    assert_eq!(Places::of_text(PathBuf::from("--settings"), "settings", "{").place("/deny"), None);
     assert_eq!(Places::default().place("/deny"), None);
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use toolgate_base::Secret;
+use toolgate_grants::{FilesGrant, Grants, HttpGrant, KvGrant, SecretGrant};
 use toolgate_signing::Access;
 
 use crate::commandline::resolve;
-use crate::grants::{FilesGrant, Grants, HttpGrant, KvGrant, SecretGrant};
 use crate::node::Value;
 
 use super::{Item, Reader, keys};

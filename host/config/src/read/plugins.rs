@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value as Json};
+use toolgate_grants::Grants;
 use toolgate_signing::PublicKey;
 
 use crate::commandline::resolve;
-use crate::grants::Grants;
 use crate::index::Updates;
 use crate::model::{Bundle, Load, Plugins, TrustRule};
 use crate::places::Places;

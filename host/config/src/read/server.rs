@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use toolgate_base::Timeouts;
+use toolgate_grants::Grants;
 
 use crate::error::{Level, quoted};
-use crate::grants::Grants;
 use crate::node::Text;
 use crate::places::Places;
 use crate::server::{

@@ -6,7 +6,7 @@ use toolgate_plugins::{Admission, DecisionSet};
 use toolgate_signing::{Digest, Kind, VerifiedRelease};
 
 use super::{PluginFiles, Refusal};
-use crate::{bundle, lock, ports};
+use crate::{bundle, lock};
 
 /// One plugin that the configuration wants.
 #[derive(Debug, Clone)]
@@ -117,7 +117,7 @@ fn entry_wants(config: &Config, entry: &Load) -> Result<Wanted, Refusal> {
     let settings = entry.settings_json.clone();
     let files = files_of(config, entry)?;
     let schema = files.schema.clone();
-    let admission = Admission { decisions, settings, schema, grants: ports::grants(&entry.granted) };
+    let admission = Admission { decisions, settings, schema, grants: entry.granted.clone() };
     Ok(Wanted {
         files,
         admission,

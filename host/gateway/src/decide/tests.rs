@@ -31,6 +31,7 @@ fn facts() -> Arc<Facts> {
     Arc::new(Facts { persona: "p".into(), server: "s".into(), ..Facts::default() })
 }
 
+// FM-14
 #[test]
 fn deny_wins_over_ask_and_ask_over_allow_in_any_order() {
     assert_eq!(combine(Hook::Call, vec![allow(), ask(), deny()]).ruling, Ruling::Deny);

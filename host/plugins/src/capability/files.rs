@@ -2,15 +2,17 @@
 //!
 //! `cap-std` resolves every path below an open directory (`openat2` with `RESOLVE_BENEATH` where
 //! the kernel has it) and refuses what leaves: `..`, absolute paths, links that lead out. What is
-//! checked and what is opened are one step, so a link that is exchanged in between changes nothing.
+//! checked and what is opened are one step, so a link that is exchanged in between changes nothing. The
+//! directory itself is the one that was there when the plugin was loaded ([`root`]).
 //! Bounds: 4 KiB a path, `host-bytes` a read or write, 65,536 names a directory. Pipes and devices
 //! are neither read nor written, since they could hold the call.
+
+mod root;
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Component, Path, PathBuf};
 
-use cap_std::ambient_authority;
 use cap_std::fs::{Dir, FileType, OpenOptions};
 use toolgate_signing::Access;
 use wasmtime::component::Resource;
@@ -23,6 +25,7 @@ use crate::json;
 use crate::opened::{Given, only_declared};
 use crate::state::State;
 use crate::sys;
+use root::{NotOpened, Root};
 
 /// Bytes of a path.
 const MAX_PATH: usize = 4096;
@@ -33,8 +36,14 @@ const MAX_NAMES: usize = 65_536;
 
 /// One open label.
 pub(crate) struct Label {
-    directories: Vec<PathBuf>,
+    directories: Vec<Root>,
     access: Access,
+}
+
+impl Label {
+    fn new(directories: Vec<PathBuf>, access: Access) -> Self {
+        Self { directories: directories.into_iter().map(Root::new).collect(), access }
+    }
 }
 
 /// What stands behind a `dir` handle.
@@ -53,7 +62,7 @@ pub(crate) fn validate(given: &Given<'_>) -> Result<BTreeMap<String, Label>, Loa
         let Some(pointer) = &declared.settings else { continue };
         let directories = directories_of_settings(given, pointer)?;
         if !directories.is_empty() {
-            open.insert(label.clone(), Label { directories, access: declared.access });
+            open.insert(label.clone(), Label::new(directories, declared.access));
         }
     }
     for (label, declared, grant) in only_declared("files", declared, &given.grants.files)? {
@@ -72,7 +81,7 @@ pub(crate) fn validate(given: &Given<'_>) -> Result<BTreeMap<String, Label>, Loa
             }
             _ => Access::Read,
         };
-        open.insert(label.clone(), Label { directories: grant.directories.clone(), access });
+        open.insert(label.clone(), Label::new(grant.directories.clone(), access));
     }
     Ok(open)
 }
@@ -98,17 +107,10 @@ impl HostDir for State {
         let Some(open) = shared.opened.files.get(&label) else {
             return Ok(Err(not_granted("files", &label)));
         };
-        let Some(path) = open.directories.first() else {
+        let Some(root) = open.directories.first() else {
             return Ok(Err(Error::Unavailable(format!("no directory is bound to files.{label}"))));
         };
-        match self.wait(|_| {
-            Dir::open_ambient_dir(path, ambient_authority()).map_err(|error| {
-                Error::Unavailable(format!(
-                    "the directory of files.{label} cannot be opened: {}",
-                    error.kind()
-                ))
-            })
-        }) {
+        match self.wait(|_| root.open().map_err(|error| error.told(&label))) {
             Ok(dir) => Ok(Ok(self.table.push(Directory { dir: dir.into(), access: open.access })?)),
             Err(error) => Ok(Err(error)),
         }
@@ -211,8 +213,8 @@ impl State {
         }
         self.wait(|_| {
             for root in &open.directories {
-                if let Ok(below) = path.strip_prefix(root)
-                    && let Some(found) = follow(root, below)?
+                if let Ok(below) = path.strip_prefix(root.path())
+                    && let Some(found) = follow(label, root, below)?
                 {
                     return Ok(found.to_str().map(str::to_owned));
                 }
@@ -223,15 +225,16 @@ impl State {
 }
 
 /// Where a path below `root` leads; none where it leaves, or cannot be followed to its end.
-fn follow(root: &Path, below: &Path) -> Result<Option<PathBuf>, Error> {
-    let dir = match Dir::open_ambient_dir(root, ambient_authority()) {
+fn follow(label: &str, root: &Root, below: &Path) -> Result<Option<PathBuf>, Error> {
+    let dir = match root.open() {
         Ok(dir) => dir,
         // Nothing is there, so nothing can lead out; a server would fail on it by itself.
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Some(root.join(below))),
-        Err(error) => {
-            return Err(Error::Unavailable(format!("a directory cannot be opened: {}", error.kind())));
+        Err(NotOpened::System(error)) if error.kind() == ErrorKind::NotFound => {
+            return Ok(Some(root.path().join(below)));
         }
+        Err(error) => return Err(error.told(label)),
     };
+    let root = root.path();
     let mut existing = below;
     let mut missing = Vec::new();
     loop {

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use toolgate_grants::Grants;
 use toolgate_signing::{Kind, Release};
 use wasmtime::component::Resource;
 
 use crate::error::LoadErrorKind;
 use crate::facts::{Document, Facts};
-use crate::grants::Grants;
 use crate::inspect::Inspection;
 use crate::limits::{Limits, Meter};
 use crate::opened::{Given, Opened};

@@ -12,11 +12,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use toolgate_grants::Grants;
 use toolgate_signing::{Access, Release, VerifyError};
 
 use super::{Outcome, Recorded, replay, trial};
 use crate::error::{HostError, LoadError};
-use crate::grants::Grants;
 use crate::host::{Admission, HostOptions, PluginHost};
 use crate::ports::{KvEntry, KvExpected, KvOutcome, KvSpace, KvStore, KvWrite, Ports};
 

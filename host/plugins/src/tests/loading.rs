@@ -1,6 +1,7 @@
+use toolgate_grants::{Grants, KvGrant, SecretGrant};
 use toolgate_plugins::{
-    Admission, Decision, DecisionSet, Grants, Hook, HostOptions, KvGrant, LoadError, LoadErrorKind, Plugin,
-    PluginHost, SecretGrant, Whose, inspect,
+    Admission, Decision, DecisionSet, Hook, HostOptions, LoadError, LoadErrorKind, Plugin, PluginHost, Whose,
+    inspect,
 };
 use toolgate_signing::{Kind, KvCapability, Release};
 

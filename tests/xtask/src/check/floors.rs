@@ -7,7 +7,7 @@ use crate::metadata::{Metadata, Package};
 /// [`SAME_FLOOR`].
 const FLOORS: [&[&str]; 8] = [
     &["base", "wire", "labels", "signing"],
-    &["net"],
+    &["net", "grants"],
     &["config", "store", "dbq", "oauth", "upstream", "registry", "plugins", "kit"],
     &["gateway", "sinks", "approvals"],
     &["agents"],

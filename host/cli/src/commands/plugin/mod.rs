@@ -18,11 +18,13 @@ mod test;
 mod trust;
 mod verify;
 
+pub(crate) use publish::push;
+
 use std::path::Path;
 
 use serde_json::{Value, json};
 use toolgate_config::{Config, Places};
-use toolgate_gateway::assemble::{self, PluginFiles, Refusal};
+use toolgate_gateway::assemble::{self, PluginFiles, Refusal, Wanted};
 use toolgate_gateway::bundle;
 use toolgate_plugins::{Admission, LoadErrorKind, Ports};
 use toolgate_signing::{Kind, VerifiedRelease};
@@ -88,8 +90,7 @@ fn files(config: &Config, plugin: &str) -> Result<PluginFiles, Failure> {
         .hint("see `toolgate plugin list`, or give the directory of component.wasm and release.dsse.json"))
 }
 
-/// Everything a load checks, compilation included, without putting the plugin in force. An adapter
-/// that only misses the settings of a server is what was signed.
+/// Everything a load checks, compilation included, without putting the plugin in force.
 fn checked(
     config: &Config,
     files: &PluginFiles,
@@ -103,23 +104,49 @@ fn checked(
         .map_err(|error| Refusal::Entry { plugin: files.plugin.clone(), reason: error.message })?;
     match host.load(&files.component, &release, admission) {
         Ok(_) => Ok(release),
-        Err(error) if matches!(error.kind, LoadErrorKind::NotConfigured(_)) => Ok(release),
-        Err(error)
-            if matches!(error.kind, LoadErrorKind::SettingsRefused(_))
-                && release.release().kind == Kind::Adapter =>
-        {
-            Ok(release)
-        }
         Err(source) => Err(assemble::not_loaded(source, places)),
     }
+}
+
+/// As [`checked`], for an entry of its own. An adapter is given the settings and grants of each server that
+/// uses it, so one that only misses those is what was signed.
+fn checked_entry(config: &Config, wanted: &Wanted) -> Result<VerifiedRelease, Refusal> {
+    checked_use(config, wanted).or_else(|refusal| {
+        let release = wanted.files.verify(&config.plugins.trust)?;
+        let is_adapter = release.release().kind == Kind::Adapter;
+        let fits = match &refusal {
+            Refusal::Settings { .. } => is_adapter,
+            Refusal::Unloadable { source } => match source.kind {
+                LoadErrorKind::NotConfigured(_) => true,
+                LoadErrorKind::Ungranted { .. } => is_adapter,
+                _ => false,
+            },
+            _ => false,
+        };
+        if fits { Ok(release) } else { Err(refusal) }
+    })
+}
+
+/// As [`checked`], where it is in use: with the settings that it has there.
+fn checked_use(config: &Config, wanted: &Wanted) -> Result<VerifiedRelease, Refusal> {
+    checked(config, &wanted.files, &wanted.admission, wanted.from_index(), &wanted.places)
+}
+
+/// Whether nothing is wrong but that settings are missing which name what it works on.
+fn misses_settings(refusal: &Refusal) -> bool {
+    matches!(refusal, Refusal::Unloadable { source } if matches!(source.kind, LoadErrorKind::NotConfigured(_)))
 }
 
 /// How many plugins the configuration wants, all of them verified and loadable.
 pub(crate) fn all_verified(config: &Config) -> Result<usize, Failure> {
     let wanted = assemble::wanted(config).map_err(|refusal| refused(&refusal))?;
     for plugin in &wanted {
-        checked(config, &plugin.files, &plugin.admission, plugin.from_index(), &plugin.places)
-            .map_err(|refusal| refused(&refusal))?;
+        checked_entry(config, plugin).map_err(|refusal| refused(&refusal))?;
+    }
+    for adapter in config.servers.values().filter_map(|server| server.adapter.as_ref()) {
+        for used in assemble::uses(config, &adapter.plugin).map_err(|refusal| refused(&refusal))? {
+            checked_use(config, &used.wanted).map_err(|refusal| refused(&refusal))?;
+        }
     }
     Ok(wanted.len())
 }

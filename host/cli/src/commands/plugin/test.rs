@@ -4,10 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use toolgate_gateway::assemble::SCHEMA_FILE;
+use toolgate_config::Places;
+use toolgate_gateway::assemble::{SCHEMA_FILE, setting_faults};
+use toolgate_grants::{FilesGrant, Grants};
 use toolgate_plugins::{
-    Admission, DecisionSet, FilesGrant, Grants, Manifest, ManifestError, Outcome, Recorded, RehearsalError,
-    rehearse,
+    Admission, DecisionSet, LoadError, LoadErrorKind, Manifest, ManifestError, Outcome, Recorded,
+    RehearsalError, rehearse,
 };
 use toolgate_signing::Release;
 
@@ -17,6 +19,8 @@ use crate::args::plugin::PluginTest;
 use crate::exit::Failure;
 use crate::output;
 
+/// The settings that a project tests with.
+const SETTINGS: &str = "settings.json";
 /// A release states when it was published, and this one never is.
 const NEVER: &str = "2000-01-01T00:00:00Z";
 
@@ -71,16 +75,19 @@ fn ask(directory: &Path, documents: &[Recorded]) -> Result<Vec<Outcome>, Failure
     let component = manifest.component().map_err(|error| unusable(&error))?;
     let release = manifest.release(&component, NEVER).map_err(|error| unusable(&error))?;
     let schema = fs::read(directory.join(SCHEMA_FILE)).ok().map(Into::into);
-    let admission = Admission {
-        decisions: DecisionSet::ALL,
-        settings: settings(directory)?,
-        schema,
-        grants: grants(directory, &release)?,
-    };
+    let settings = settings(directory)?;
+    let places = Places::of_text(directory.join(SETTINGS), "settings", &settings);
+    let admission =
+        Admission { decisions: DecisionSet::ALL, settings, schema, grants: grants(directory, &release)? };
     tell_closed(&release);
     rehearse(&component, &release, &admission, documents).map_err(|error| match error {
         RehearsalError::Host(_) => Failure::failed(error),
         RehearsalError::Release(_) => Failure::usage(error).hint("correct plugin.toml"),
+        RehearsalError::Load(LoadError { kind: LoadErrorKind::SettingsRefused(faults), plugin }) => {
+            let faults = setting_faults(&faults, &places).join("\n");
+            Failure::usage(format!("the settings of {plugin} do not fit its schema:\n{faults}"))
+                .hint(format!("correct {SETTINGS}, or {SCHEMA_FILE} if it is too strict"))
+        }
         RehearsalError::Load(_) => Failure::failed(error).hint(
             "this is what an operator would meet; correct plugin.toml or settings.json, or build it again",
         ),
@@ -121,7 +128,7 @@ fn tell_closed(release: &Release) {
 
 /// The settings that the project tests with.
 fn settings(directory: &Path) -> Result<String, Failure> {
-    let path = directory.join("settings.json");
+    let path = directory.join(SETTINGS);
     match fs::read_to_string(&path) {
         Ok(text) => Ok(text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok("{}".to_owned()),
@@ -190,7 +197,13 @@ fn as_json(rows: &[Row], outcomes: &[Outcome]) -> Result<(), Failure> {
                 State::Different(_) => "different",
                 State::Fault(_) => "fault",
             };
-            json!({ "document": row.name, "hook": row.moment, "state": state, "answer": outcome.answer })
+            let why = match &row.state {
+                State::Different(why) | State::Fault(why) => Some(why),
+                State::Same | State::Updated | State::NotAsked => None,
+            };
+            json!({
+                "document": row.name, "hook": row.moment, "state": state, "answer": outcome.answer, "why": why,
+            })
         })
         .collect();
     output::json(&json!({ "documents": told }))

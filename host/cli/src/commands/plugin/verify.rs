@@ -2,13 +2,14 @@
 
 use serde_json::json;
 use toolgate_config::{Config, Places};
-use toolgate_gateway::assemble::{PluginFiles, Refusal, Use, Wanted, uses};
-use toolgate_plugins::{Admission, DecisionSet, Grants};
+use toolgate_gateway::assemble::{PluginFiles, Refusal, Use, uses};
+use toolgate_grants::Grants;
+use toolgate_plugins::{Admission, DecisionSet};
 use toolgate_signing::VerifiedRelease;
 
 use super::rebuild::rebuild;
 use super::refusal::refused;
-use super::{checked, described, files};
+use super::{checked, checked_entry, checked_use, described, files, misses_settings};
 use crate::args::plugin::PluginVerify;
 use crate::exit::Failure;
 use crate::output;
@@ -77,18 +78,22 @@ fn verified(config: &Config, what: &What) -> Result<VerifiedRelease, Refusal> {
     match what {
         What::InUse(first, others) => {
             for other in others {
-                in_force(config, &other.wanted)?;
+                in_force(config, other)?;
             }
-            in_force(config, &first.wanted)
+            in_force(config, first)
         }
         What::Files(files) => by_itself(config, files),
     }
 }
 
-/// As the configuration wants it, settings and grants included; a fault of theirs names its line.
-fn in_force(config: &Config, wanted: &Wanted) -> Result<VerifiedRelease, Refusal> {
-    wanted.verify(config)?;
-    checked(config, &wanted.files, &wanted.admission, wanted.from_index(), &wanted.places)
+/// As the configuration wants it, settings and grants included; a fault of theirs names its line. In front of
+/// a server it is judged with the settings that it has there.
+fn in_force(config: &Config, used: &Use) -> Result<VerifiedRelease, Refusal> {
+    used.wanted.verify(config)?;
+    match used.server {
+        Some(_) => checked_use(config, &used.wanted),
+        None => checked_entry(config, &used.wanted),
+    }
 }
 
 /// With every capability granted that the release declares: what is looked for is whether it would load.
@@ -100,9 +105,14 @@ fn by_itself(config: &Config, files: &PluginFiles) -> Result<VerifiedRelease, Re
         schema,
         ..Admission::default()
     };
-    match checked(config, files, &admission(files.schema.clone()), None, &Places::default()) {
+    let checked = |schema| checked(config, files, &admission(schema), None, &Places::default());
+    let done = match checked(files.schema.clone()) {
         // The schema is the signed one, and there are no settings yet that it could judge.
-        Err(Refusal::Settings { .. }) => checked(config, files, &admission(None), None, &Places::default()),
+        Err(Refusal::Settings { .. }) => checked(None),
+        done => done,
+    };
+    match done {
+        Err(refusal) if misses_settings(&refusal) => files.verify(&config.plugins.trust),
         done => done,
     }
 }

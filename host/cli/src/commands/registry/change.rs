@@ -14,43 +14,57 @@ use crate::exit::Failure;
 use crate::keys::read_public;
 use crate::output;
 
-/// Publishes the plugin in a directory.
+/// Publishes the plugin in a directory: in a registry that is a directory, or in a repository of an OCI one.
 pub(super) async fn publish(args: &RegistryPublish) -> Result<(), Failure> {
+    if args.registry.contains("://") {
+        if !args.with.is_empty() {
+            return Err(Failure::usage("a repository of an OCI registry is signed by nobody but the author")
+                .hint("leave out --key, --signer, --payload-out and --attach"));
+        }
+        return crate::commands::plugin::push(&args.plugin, &args.registry, &args.oci, args.json).await;
+    }
+    if !args.oci.is_empty() {
+        return Err(Failure::usage("--username, --password-file, --ca and --private are for oci://…"));
+    }
     let plugin = read_plugin(&args.plugin)?;
-    let publisher = open(&args.at.dir)?;
-    let done = publisher.publish(&plugin, &args.with.open()?).await.map_err(|error| failure(&error))?;
-    report(&done, args.at.json)
+    let signing = args.with.open(args.json)?;
+    let publisher = signing.publisher(Path::new(&args.registry))?;
+    let done = publisher.publish(&plugin, signing.signers()).await;
+    signing.settled(done)?.map_or(Ok(()), |done| report(&done, args.json))
 }
 
 /// Hides a release, or shows it again.
 pub(super) async fn yank(args: &RegistryYank) -> Result<(), Failure> {
     let (name, version) = release(&args.release)?;
-    let publisher = open(&args.at.dir)?;
-    let signers = args.with.open()?;
-    let done = publisher.yank(&name, &version, &args.reason, args.undo, &signers).await;
-    report(&done.map_err(|error| failure(&error))?, args.at.json)
+    let signing = args.with.open(args.at.json)?;
+    let publisher = signing.publisher(&args.at.dir)?;
+    let done = publisher.yank(&name, &version, &args.reason, args.undo, signing.signers()).await;
+    signing.settled(done)?.map_or(Ok(()), |done| report(&done, args.at.json))
 }
 
 /// Revokes a release, a component or a key.
 pub(super) async fn revoke(args: &RegistryRevoke) -> Result<(), Failure> {
     let what = revoked(&args.what, args.from_log)?;
-    let publisher = open(&args.at.dir)?;
-    let done = publisher.revoke(&what, &args.reason, &args.with.open()?).await;
-    report(&done.map_err(|error| failure(&error))?, args.at.json)
+    let signing = args.with.open(args.at.json)?;
+    let publisher = signing.publisher(&args.at.dir)?;
+    let done = publisher.revoke(&what, &args.reason, signing.signers()).await;
+    signing.settled(done)?.map_or(Ok(()), |done| report(&done, args.at.json))
 }
 
 /// Gives a namespace its keys.
 pub(super) async fn rotate(args: &RegistryRotate) -> Result<(), Failure> {
     let keys: Vec<PublicKey> = args.to.iter().map(|key| read_public(key)).collect::<Result<_, _>>()?;
-    let publisher = open(&args.at.dir)?;
-    let done = publisher.rotate(&args.plugins, keys, args.threshold, &args.with.open()?).await;
-    report(&done.map_err(|error| failure(&error))?, args.at.json)
+    let signing = args.with.open(args.at.json)?;
+    let publisher = signing.publisher(&args.at.dir)?;
+    let done = publisher.rotate(&args.plugins, keys, args.threshold, signing.signers()).await;
+    signing.settled(done)?.map_or(Ok(()), |done| report(&done, args.at.json))
 }
 
 /// Renews the expiry of the snapshot.
 pub(super) async fn refresh(args: &RegistryRefresh) -> Result<(), Failure> {
-    let publisher = open(&args.at.dir)?;
-    let until = publisher.refresh(&args.with.open()?).await.map_err(|error| failure(&error))?;
+    let signing = args.with.open(args.at.json)?;
+    let publisher = signing.publisher(&args.at.dir)?;
+    let Some(until) = signing.settled(publisher.refresh(signing.signers()).await)? else { return Ok(()) };
     if args.at.json {
         return output::json(&json!({ "fresh_until": until }));
     }

@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
 use serde_json::json;
 use toolgate_base::files::{create_private_dir, write_private};
-use toolgate_base::{SystemClock, random_bytes};
+use toolgate_base::random_bytes;
 use toolgate_registry::{Init, Initialised, Publisher, Role};
 use toolgate_signing::{PublicKey, Signer, SigningKey};
 
-use super::{failure, roles};
+use super::roles;
 use crate::args::registry::RegistryInit;
 use crate::exit::Failure;
 use crate::output;
@@ -25,12 +24,12 @@ const PURPOSES: [(&str, &[Role]); 4] = [
 
 /// Runs the verb.
 pub(super) fn run(args: &RegistryInit) -> Result<(), Failure> {
-    let mut signers = args.with.open()?;
+    let mut signing = args.with.open(args.json)?;
     let mut roles = roles(&args.role, &args.threshold)?;
     if let Some(dir) = &args.new_keys {
         let (made, new) = new_keys(dir)?;
         roles = made;
-        signers.extend(new);
+        signing.extend(new);
     }
     if let Some(missing) = Role::ALL.into_iter().find(|role| !roles.contains_key(role)) {
         return Err(Failure::usage(format!("the role {missing} has no key"))
@@ -38,9 +37,8 @@ pub(super) fn run(args: &RegistryInit) -> Result<(), Failure> {
     }
     let init =
         Init { name: args.name.clone(), origin: args.origin.clone(), roles, refresh_days: args.refresh_days };
-    let made = Publisher::init(&args.dir, &init, &signers, Arc::new(SystemClock))
-        .map_err(|error| failure(&error))?;
-    report(args, &made)
+    let made = Publisher::init(&args.dir, &init, signing.signers(), signing.clock());
+    signing.settled(made)?.map_or(Ok(()), |made| report(args, &made))
 }
 
 /// One key for each purpose, as seed files.

@@ -6,6 +6,7 @@ mod change;
 mod init;
 mod root;
 mod show;
+mod signing;
 
 pub(crate) use change::read_plugin;
 
@@ -13,11 +14,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use toolgate_registry::{ErrorClass, Fingerprint, Host, PublishError, RegistryError, Role};
-use toolgate_signing::{PublicKey, Signer};
+use toolgate_signing::PublicKey;
 
-use crate::args::registry::{Reached, Registry, RegistryRoot, SignWithAll};
+use crate::args::registry::{Reached, Registry, RegistryRoot};
 use crate::exit::{Code, Failure};
-use crate::keys::{SignWith, read_public, read_secret};
+use crate::keys::read_public;
 use crate::next_step;
 
 /// Runs one verb.
@@ -58,25 +59,6 @@ fn read_pem(path: &Path) -> Result<Vec<u8>, Failure> {
     let read = toolgate_base::files::read_bounded(path, MAX_PEM);
     read.map_err(|error| unusable(error.to_string()))?
         .ok_or_else(|| unusable("there is no such file".to_owned()))
-}
-
-impl SignWithAll {
-    /// Every signer that was given.
-    fn open(&self) -> Result<Vec<Box<dyn Signer>>, Failure> {
-        let mut signers: Vec<Box<dyn Signer>> = Vec::new();
-        for file in &self.keys {
-            signers.push(Box::new(read_secret(file, &self.passphrase)?));
-        }
-        if self.signer.is_some() {
-            let with = SignWith {
-                signer: self.signer.clone(),
-                public_key: self.public_key.clone(),
-                ..SignWith::default()
-            };
-            signers.push(with.open()?);
-        }
-        Ok(signers)
-    }
 }
 
 /// The keys of roles as `--role` and `--threshold` give them.

@@ -2,12 +2,12 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use tempfile::TempDir;
+use toolgate_grants::FilesGrant;
 use toolgate_signing::FilesCapability;
 use wasmtime::component::Resource;
 
 use super::super::testing::{again, open};
 use super::*;
-use crate::grants::FilesGrant;
 use crate::ports::Ports;
 use crate::state::Phase;
 
@@ -190,4 +190,43 @@ fn a_grant_that_widens_is_refused_when_the_plugin_is_loaded() {
     assert!(widened("/srv", None).is_none());
     assert!(matches!(widened("/srv", Some(Access::Write)), Some(LoadErrorKind::Grant(_))));
     assert!(matches!(widened("srv", None), Some(LoadErrorKind::Grant(_))));
+}
+
+#[test]
+fn fr_32_a_directory_that_takes_the_path_of_the_granted_one_is_not_the_granted_one() {
+    let place = Place::new();
+    let mut state = place.state(Access::Read);
+    let first = dir(&mut state);
+    let (inside, away) = (place.0.path().join("in"), place.0.path().join("away"));
+    fs::rename(&inside, &away).unwrap();
+    // Another directory, and a link to one: neither is what the operator granted.
+    fs::create_dir_all(&inside).unwrap();
+    fs::write(inside.join("a.txt"), "planted").unwrap();
+    let mut refused = || match HostDir::open(&mut state, "work".into()).unwrap() {
+        Err(Error::Denied(why)) => why,
+        other => panic!("{:?}", other.map(|_| ())),
+    };
+    assert!(refused().contains("another directory"));
+    fs::remove_dir_all(&inside).unwrap();
+    symlink(place.0.path(), &inside).unwrap();
+    assert!(refused().contains("another directory"));
+    let located = state.locate("work".into(), place.inside("secret").to_str().unwrap().to_owned()).unwrap();
+    assert!(matches!(located, Err(Error::Denied(_))), "{located:?}");
+    // What is open stays what it was, and the directory itself is welcome back.
+    assert_eq!(read_of(&mut state, &first, "a.txt").unwrap(), b"0123456789");
+    fs::remove_file(&inside).unwrap();
+    fs::rename(&away, &inside).unwrap();
+    let again = dir(&mut state);
+    assert_eq!(read_of(&mut state, &again, "a.txt").unwrap(), b"0123456789");
+}
+
+#[test]
+fn a_directory_that_is_not_there_yet_is_known_from_its_first_opening() {
+    let place = Place::new();
+    let inside = place.0.path().join("in");
+    fs::remove_dir_all(&inside).unwrap();
+    let mut state = place.state(Access::Read);
+    assert!(matches!(HostDir::open(&mut state, "work".into()).unwrap(), Err(Error::Unavailable(_))));
+    fs::create_dir(&inside).unwrap();
+    assert!(HostDir::open(&mut state, "work".into()).unwrap().is_ok());
 }

@@ -4,12 +4,12 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use toolgate_base::Secret;
+use toolgate_grants::{Grants, HttpGrant, SecretGrant};
 use toolgate_signing::{HttpCapability, Kind, SecretCapability};
 
 use super::super::testing::{Book, again, open};
 use super::*;
 use crate::bindings::secrets::HostSecret as _;
-use crate::grants::{Grants, HttpGrant, SecretGrant};
 use crate::ports::Ports;
 use crate::state::Phase;
 

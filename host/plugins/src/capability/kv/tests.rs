@@ -1,11 +1,11 @@
 use std::sync::Arc;
 
+use toolgate_grants::KvGrant;
 use toolgate_signing::{Kind, KvCapability};
 use wasmtime::component::Resource;
 
 use super::super::testing::{Memory, again, open, request_of};
 use super::*;
-use crate::grants::KvGrant;
 use crate::ports::Ports;
 use crate::state::Phase;
 

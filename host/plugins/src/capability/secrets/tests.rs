@@ -1,11 +1,11 @@
 use std::sync::Arc;
 
+use toolgate_grants::SecretGrant;
 use toolgate_signing::{Kind, SecretCapability};
 
 use super::super::testing::{Book, again, open, request_of};
 use super::*;
 use crate::bindings::secrets_reveal::Host as _;
-use crate::grants::SecretGrant;
 use crate::ports::{Ports, Record};
 use crate::state::Phase;
 

@@ -1,11 +1,11 @@
 //! What is open in a rehearsal.
 
+use toolgate_grants::{FilesGrant, Grants, KvGrant};
 use toolgate_signing::{
     Access, Capabilities, FilesCapability, HttpCapability, Kind, KvCapability, SecretCapability,
 };
 
 use super::{Memory, confined};
-use crate::grants::{FilesGrant, Grants, KvGrant};
 use crate::ports::{KvExpected, KvOutcome, KvSpace, KvStore as _, KvWrite};
 use crate::tests::guests::release;
 

@@ -1,10 +1,16 @@
-//! What the operator lets one plugin reach, by label. The second of the three gates: a label is
-//! open only where the release declares it, a grant is here, and the plugin's linker holds the
-//! interface (design.md 4 "Three gates").
+//! What the operator lets one plugin reach, by interface and label: `plugins.load[].grants` and
+//! `servers.NAME.adapter.grants` in `toolgate.yaml`.
 //!
-//! A member that a grant leaves out is what the release declares; one that it names can only be
-//! narrower, except for what only the operator can say: directories, values of secrets, and the
-//! loopback origins of `http`. What widens is refused when the plugin is loaded.
+//! Contract: plain values with one home. The configuration reads them, with shape and types; the plugin host
+//! meets them with the signed release when it loads the plugin. They are the second of the three gates: a
+//! label is open only where the release declares it, a grant is here, and the plugin's linker holds the
+//! interface (design.md 4 "Three gates"). So neither side can know of a grant that the other leaves out.
+//!
+//! A member that a grant leaves out is what the release declares; one that it names can only be narrower,
+//! except for what only the operator can say: directories, values of secrets, and the loopback origins of
+//! `http`. What widens is refused when the plugin is loaded.
+//!
+//! Threat: values of secrets. They are [`Secret`]s, which print as stars, and no digest covers them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -35,14 +41,14 @@ pub struct HttpGrant {
     pub methods: Option<Vec<String>>,
     /// Most bytes of an answer; the least of this, the release's wish and the plugin's `host-bytes` counts.
     pub max_response: Option<u64>,
-    /// Bound on one request, redirects and body included; at most 30 s. None: 5 s.
+    /// Bound on one request, redirects and body included; 10 ms to 30 s. None: 5 s.
     pub timeout: Option<Duration>,
 }
 
 /// One label of `secrets`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SecretGrant {
-    /// The value; an empty one answers as unavailable.
+    /// The value; empty where the variable that it names has none, which answers as unavailable.
     pub value: Secret,
     /// Origins, each covered by one that the release declares; none grants those it declares.
     pub send_to: Option<Vec<String>>,
