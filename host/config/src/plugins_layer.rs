@@ -289,6 +289,8 @@ impl PluginsLayer {
             dir: Some(self.files_of(&installed.release)),
             version: None,
             decisions: installed.decisions.clone(),
+            // Only the operator's own file can take a policy's say away.
+            monitor: false,
             settings_json: installed.settings.clone(),
             settings_places: crate::places::Places::default(),
             shown_settings: Value::Object(settings),

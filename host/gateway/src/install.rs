@@ -272,6 +272,7 @@ fn compile(
         settings: terms.settings.clone(),
         schema: offer.files.schema.clone(),
         grants: crate::ports::grants(&grants),
+        ..Admission::default()
     };
     let is_adapter = offer.release.release().kind == Kind::Adapter;
     match host.load(&offer.files.component, &offer.release, &admission) {

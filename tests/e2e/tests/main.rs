@@ -2,19 +2,23 @@
 //! proves; each gate's test fails when its call site is removed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod apr_rows;
 mod asks;
 mod aud_rows;
 mod audit;
 mod audit_faults;
 mod calls;
+mod cap_rows;
 mod capabilities;
 mod card;
 mod docs;
 mod door;
 mod events;
+mod explained;
 #[allow(dead_code)] // the plugin host's own tests use the rest
 #[path = "../../../host/plugins/src/tests/guests.rs"]
 mod guests;
+mod hidden;
 mod hostile;
 mod hostile_bounds;
 mod hostile_loads;
@@ -32,6 +36,8 @@ mod lock;
 mod locked;
 mod logging;
 mod misbehaving;
+mod narrowed;
+mod notices;
 mod oci;
 mod operator;
 mod personas;
@@ -40,6 +46,7 @@ mod policies;
 mod preload;
 mod questions;
 mod registry;
+mod sec_rows;
 mod servers;
 mod sinks;
 mod stopping;

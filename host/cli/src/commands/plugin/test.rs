@@ -76,6 +76,7 @@ fn ask(directory: &Path, documents: &[Recorded]) -> Result<Vec<Outcome>, Failure
         settings: settings(directory)?,
         schema,
         grants: grants(directory, &release)?,
+        ..Admission::default()
     };
     tell_closed(&release);
     rehearse(&component, &release, &admission, documents).map_err(|error| match error {
