@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 use toolgate_config::Server;
-use toolgate_signing::DefinitionKind;
 use toolgate_upstream::{Event, State};
 use toolgate_wire::ListKind;
 

@@ -282,7 +282,7 @@ impl Session {
             self.wanted.clear();
         }
         let claims = Claims { servers: both(claims.servers, self.options.servers.as_ref()), ..claims };
-        *self.declared.lock().unwrap_or_else(PoisonError::into_inner) = claims.servers.clone();
+        self.declared.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&claims.servers);
         let abilities = legacy::abilities(params);
         self.set_client(abilities);
         Ok((version, self.as_caller(Era::Legacy, claims, abilities)))

@@ -116,11 +116,11 @@ impl HostRequest for State {
         let facts = self.table.get(&request)?;
         let document = facts.document.clone();
         // What the hook list is about is the definition itself.
-        match (&document, &facts.definition) {
-            (Some(document), Some(definition)) if document.is_same(definition) => {
-                self.knows.definition = true
-            }
-            _ => self.knows.more = true,
+        let both = document.as_ref().zip(facts.definition.as_ref());
+        if both.is_some_and(|(document, definition)| document.is_same(definition)) {
+            self.knows.definition = true;
+        } else {
+            self.knows.more = true;
         }
         self.document_handle(document)
     }
