@@ -31,11 +31,12 @@ pub(crate) fn leave_out(
             .collect();
         own.sort_by_key(|server| (server.origin != Origin::Operator, &server.name));
         own.dedup_by_key(|server| &server.name);
-        let mut kept: Vec<&Server> = Vec::new();
+        let mut kept: Vec<(&Server, Place<'_>)> = Vec::new();
         let mut skipped = Vec::new();
         for server in own {
-            let Some(first) = kept.iter().find(|first| reach_the_same(first, server)) else {
-                kept.push(server);
+            let place = Place::of(&server.transport);
+            let Some((first, _)) = kept.iter().find(|(_, known)| *known == place) else {
+                kept.push((server, place));
                 continue;
             };
             let skips = is_remote(server) && are_alike(first, server);
@@ -43,7 +44,7 @@ pub(crate) fn leave_out(
             if skips {
                 skipped.push(server.name.clone());
             } else {
-                kept.push(server);
+                kept.push((server, place));
             }
         }
         for name in skipped {
@@ -75,25 +76,26 @@ fn is_remote(server: &Server) -> bool {
     !matches!(server.transport, Transport::Stdio { .. })
 }
 
-/// Whether both lead to the same place as the same caller.
-fn reach_the_same(one: &Server, other: &Server) -> bool {
-    match (&one.transport, &other.transport) {
-        (Transport::Stdio { .. }, Transport::Stdio { .. }) => one.transport == other.transport,
-        (Transport::Stdio { .. }, _) | (_, Transport::Stdio { .. }) => false,
-        (one, other) => place(one) == place(other),
-    }
+/// Where an entry leads, and as which caller.
+#[derive(PartialEq)]
+enum Place<'a> {
+    /// A command with its arguments, variables and directory.
+    Command(&'a Transport),
+    /// The URL as it is resolved, and the headers in one order.
+    Url(String, Vec<(String, &'a str)>),
 }
 
-/// The URL as it is resolved, and the headers in one order.
-fn place(transport: &Transport) -> Option<(String, Vec<(String, &str)>)> {
-    let (Transport::StreamableHttp { url, headers } | Transport::Sse { url, headers }) = transport else {
-        return None;
-    };
-    let url = Url::parse(url).map_or_else(|_| url.clone(), String::from);
-    let mut headers: Vec<(String, &str)> =
-        headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.expose())).collect();
-    headers.sort();
-    Some((url, headers))
+impl<'a> Place<'a> {
+    fn of(transport: &'a Transport) -> Self {
+        let (Transport::StreamableHttp { url, headers } | Transport::Sse { url, headers }) = transport else {
+            return Self::Command(transport);
+        };
+        let url = Url::parse(url).map_or_else(|_| url.clone(), String::from);
+        let mut headers: Vec<(String, &str)> =
+            headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.expose())).collect();
+        headers.sort();
+        Self::Url(url, headers)
+    }
 }
 
 fn are_alike(one: &Server, other: &Server) -> bool {

@@ -51,8 +51,8 @@ fn is_name(pointer: &str, role: Role) -> bool {
     match role {
         Role::Value => pointer == "/name",
         Role::Key => {
-            let parent = pointer.rsplit_once('/').map_or("", |(parent, _)| parent);
-            SCHEMAS.iter().any(|schema| pointer.starts_with(schema)) && parent.ends_with("/properties")
+            SCHEMAS.iter().any(|schema| pointer.starts_with(schema))
+                && pointer.rsplit_once('/').is_some_and(|(parent, _)| parent.ends_with("/properties"))
         }
     }
 }
