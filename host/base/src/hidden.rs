@@ -35,6 +35,8 @@ pub enum Kind {
     Ansi,
     /// A private-use character, which looks like whatever the reader's font says.
     PrivateUse,
+    /// A letter that is taken for another, in a name; found by [`crate::lookalike`] alone.
+    LookAlike,
 }
 
 impl Kind {
@@ -47,6 +49,7 @@ impl Kind {
             Self::Tag => "tag",
             Self::Ansi => "ansi",
             Self::PrivateUse => "private-use",
+            Self::LookAlike => "look-alike",
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The ground floor: secrets, private atomic files, cross-process locks, clocks and escaped display.
 //!
 //! Nothing here knows MCP, a network or a plugin. Everything is synchronous and bounded by the
-//! size of its input. Two modules face hostile text: [`hidden`] finds characters that a person
-//! does not see, [`display`] makes any text safe to show on a terminal or in a log line.
+//! size of its input. Three modules face hostile text: [`hidden`] finds characters that a person
+//! does not see, [`lookalike`] names that are made to be taken for others, and [`display`] makes any text safe to show on a terminal or in a log line.
 
 mod backoff;
 pub mod clock;
@@ -10,6 +10,7 @@ pub mod display;
 pub mod files;
 pub mod hidden;
 pub mod lock;
+pub mod lookalike;
 mod random;
 mod secret;
 mod sys;

@@ -92,7 +92,7 @@ pub(crate) enum Command {
     /// The questions that wait for a person: list, watch, grant, deny, revoke, suggest.
     #[command(subcommand)]
     Approvals(Approvals),
-    /// The configuration: check, show, trust.
+    /// The configuration: check, show, env, schema, trust.
     #[command(subcommand)]
     Config(ConfigCommand),
     /// The values that `${NAME}` in the configuration stands for.
@@ -165,6 +165,10 @@ pub(crate) struct Serve {
     /// Show this server alone, under its own names, as if there were no gateway.
     #[arg(long, value_name = "NAME")]
     pub(crate) server: Option<String>,
+    /// Declare the servers that are needed, over stdio: no other exists for this client. Separate them with
+    /// commas.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "server")]
+    pub(crate) servers: Option<Vec<String>>,
     /// What kind of run it is, over stdio: `main`, `background_job` or `automation`.
     #[arg(long, value_name = "LANE", default_value = "main", value_parser = lane)]
     pub(crate) lane: Lane,
@@ -176,6 +180,8 @@ pub(crate) enum ConfigCommand {
     Check(Json),
     /// Print the merged configuration, secrets masked, with the origin of each entry.
     Show(Json),
+    /// Print every `${NAME}` of the configuration, where it gets its value, and which have none.
+    Env(Json),
     /// Print the JSON Schema of toolgate.yaml.
     Schema,
     /// Let the toolgate.yaml of the current directory count, as it is now.

@@ -11,6 +11,7 @@ mod demo;
 mod exit;
 mod json;
 mod keys;
+mod logging;
 mod next_step;
 mod operator;
 mod output;
@@ -36,7 +37,7 @@ fn main() -> ExitCode {
         Command::Demo(passed) => return demo::main(&passed.rest),
         _ => {}
     }
-    start_log(cli.verbose);
+    logging::start(cli.verbose);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return Failure::failed(format!("cannot start: {error}")).report(),
@@ -54,21 +55,4 @@ fn main() -> ExitCode {
 fn usage(error: &clap::Error) -> ExitCode {
     let shown = error.print().is_ok();
     if shown && !error.use_stderr() { ExitCode::SUCCESS } else { ExitCode::from(2) }
-}
-
-/// The log goes to standard error: standard output may be a protocol.
-fn start_log(verbose: u8) {
-    use tracing_subscriber::EnvFilter;
-    let default = match verbose {
-        0 => "warn",
-        1 => "info",
-        _ => "debug",
-    };
-    let filter = EnvFilter::try_from_env("TOOLGATE_LOG").unwrap_or_else(|_| EnvFilter::new(default));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
-        .with_target(false)
-        .init();
 }

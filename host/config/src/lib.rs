@@ -14,6 +14,7 @@
 mod commandline;
 pub mod denials;
 mod discover;
+mod duplicates;
 mod duration;
 mod envfile;
 mod error;
@@ -26,6 +27,7 @@ pub mod managed;
 mod masked;
 mod model;
 mod node;
+mod permissions;
 mod places;
 pub mod plugins_layer;
 mod read;
@@ -51,6 +53,7 @@ pub use model::{
     FirstUse, Load, Persona, PersonaApprovals, Pinned, PinnedBy, Pins, Plugins, Serve, TrustRule,
     grants_digest,
 };
+pub use permissions::{Permissions, Permit};
 pub use places::Places;
 pub use server::{
     AdapterUse, Instance, Origin, Protocol, Restarts, Server, ToolFilter, Transport, Trust,

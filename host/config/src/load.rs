@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::discover::{Found, FoundBy, parent, refuse_writable};
+use crate::duplicates;
 use crate::error::{ConfigError, Level, Notice, Place, Problem, nearest, quoted};
 use crate::expand::{VariableUse, Variables, expand_tree, warnings};
 use crate::managed::{self, Loaded, ManagedServer, invalid};
@@ -85,6 +86,7 @@ fn load_layers(
     for persona in merged.personas.values_mut() {
         persona.bind_lanes(&top.skills.skills);
     }
+    duplicates::leave_out(&merged.servers, &mut merged.personas, &mut notices);
     Ok(Config {
         path: found.path.clone(),
         data_dir,
@@ -96,6 +98,7 @@ fn load_layers(
         plugins,
         operator_plugins,
         serve: top.serve,
+        permissions: top.permissions,
         approvals: top.approvals,
         pins: top.pins,
         audit: top.audit,

@@ -10,6 +10,7 @@ use toolgate_net::Url;
 use crate::duration::show;
 use crate::index::Updates;
 use crate::model::{Arguments, Bundle, Config, Durability, FirstUse, Persona};
+use crate::permissions::Permissions;
 use crate::server::{Instance, Origin, Protocol, Server, Transport, looks_like_secret};
 use crate::sink::{Sink, SinkFormat, SinkTarget};
 
@@ -52,6 +53,7 @@ pub fn masked(config: &Config) -> Value {
         "servers": servers,
         "personas": personas,
         "skills": skills,
+        "permissions": { "mcp": permissions_value(&config.permissions) },
         "approvals": approvals_value(config),
         "pins": { "first_use": match config.pins.first_use { FirstUse::Pin => "pin", FirstUse::Review => "review" } },
         "plugins": plugins_value(config),
@@ -71,6 +73,15 @@ fn approvals_value(config: &Config) -> Value {
             "keys": webhook.keys.iter().map(ToString::to_string).collect::<Vec<_>>(),
         })),
     })
+}
+
+fn permissions_value(permissions: &Permissions) -> Value {
+    let servers: Map<String, Value> =
+        permissions.servers.iter().map(|(name, permit)| (name.clone(), json!(permit.as_str()))).collect();
+    match permissions.all {
+        Some(permit) => json!(permit.as_str()),
+        None => json!(servers),
+    }
 }
 
 fn audit_value(config: &Config) -> Value {
@@ -326,6 +337,7 @@ fn plugins_value(config: &Config) -> Value {
             json!({
                 "plugin": entry.plugin,
                 "version": version,
+                "mode": if entry.monitor { "monitor" } else { "enforce" },
                 "decisions": entry.decisions,
                 "settings": entry.shown_settings,
                 "grants": entry.shown_grants,

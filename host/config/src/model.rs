@@ -20,6 +20,7 @@ use crate::error::Notice;
 use crate::expand::{VariableUse, Variables};
 use crate::grants;
 use crate::index::{Index, SourceHost, Updates};
+use crate::permissions::Permissions;
 use crate::places::Places;
 use crate::plugins_layer::PluginsLayer;
 use crate::server::Server;
@@ -52,6 +53,8 @@ pub struct Config {
     pub operator_plugins: Plugins,
     /// How agents reach Toolgate over HTTP.
     pub serve: Serve,
+    /// What the operator says beforehand about whole servers.
+    pub permissions: Permissions,
     /// How long questions to a person live.
     pub approvals: Approvals,
     /// What happens when a surface is seen first.
@@ -78,6 +81,7 @@ impl Config {
             plugins: Plugins::default(),
             operator_plugins: Plugins::default(),
             serve: Serve::default(),
+            permissions: Permissions::default(),
             approvals: Approvals::default(),
             pins: Pins::default(),
             audit: Audit::default(),
@@ -167,6 +171,18 @@ impl Persona {
     /// A lane in which this server exists for it; the first of [`Lane::ALL`].
     pub fn lane_of(&self, server: &str) -> Option<Lane> {
         Lane::ALL.into_iter().find(|lane| self.servers_in(*lane).iter().any(|bound| bound == server))
+    }
+
+    /// The servers that exist for it in any lane; some of them more than once.
+    pub(crate) fn all_servers(&self) -> impl Iterator<Item = &String> {
+        self.servers.iter().chain(self.lanes.iter().flatten())
+    }
+
+    /// Takes a server away from it in every lane.
+    pub(crate) fn leave_out(&mut self, server: &str) {
+        for list in self.lanes.iter_mut().chain([&mut self.servers]) {
+            list.retain(|name| name != server);
+        }
     }
 
     /// Works out which servers exist in which lane.
@@ -278,6 +294,8 @@ pub struct Load {
     pub version: Option<semver::VersionReq>,
     /// Which decisions count: of `allow`, `ask`, `deny`, `redact`. Default: all but `allow`.
     pub decisions: Vec<String>,
+    /// `mode: monitor`: what it says is recorded and decides nothing.
+    pub monitor: bool,
     /// A JSON object, as text.
     pub settings_json: String,
     /// Where each of the settings stands.
@@ -332,6 +350,8 @@ impl Load {
     /// what variables expand to, so that no secret can be guessed from it.
     pub fn grants_digest(&self) -> Digest {
         let mut decisions = self.decisions.clone();
+        // Taking a policy's say away is no less than granting it one.
+        decisions.extend(self.monitor.then(|| "monitor".to_owned()));
         decisions.sort_unstable();
         grants_digest(&decisions, &self.shown_settings, &self.shown_grants)
     }

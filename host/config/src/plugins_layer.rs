@@ -290,6 +290,8 @@ impl PluginsLayer {
             dir: Some(self.files_of(&installed.release)),
             version: None,
             decisions: installed.decisions.clone(),
+            // Only the operator's own file can take a policy's say away.
+            monitor: false,
             settings_json: installed.settings.clone(),
             settings_places: self.settings_places(installed),
             shown_settings: Value::Object(settings),

@@ -42,6 +42,16 @@ impl Config {
                 "description": "Servers that come with a skill, by its name; a persona enables it.",
                 "additionalProperties": skill(),
             }),
+            "permissions" => {
+                block(&keys::PERMISSIONS, "What is said beforehand about whole servers.", |_| {
+                    let word =
+                        || choice(&["allow", "ask", "deny"], "allow: without an ask, where labels allow it.");
+                    json!({
+                        "description": "One word for every server, or one for each.",
+                        "anyOf": [word(), { "type": "object", "additionalProperties": word() }],
+                    })
+                })
+            }
             "approvals" => block(&keys::APPROVALS, "How long questions to a person live.", |key| match key {
                 "timeout" => duration("How long an ask can be answered. Default: 300s."),
                 "hold" => duration("How long a call waits for the answer. Default: 50s."),
@@ -320,6 +330,10 @@ fn plugins() -> Value {
             "description": "Further plugins.",
             "items": block(&keys::LOAD, "One plugin.", |key| match key {
                 "plugin" => text("owner/name, owner/name@^1, or ./DIR."),
+                "mode" => choice(
+                    &["enforce", "monitor"],
+                    "monitor: what this policy says is recorded and decides nothing. Default: enforce.",
+                ),
                 "decisions" => json!({
                     "type": "array",
                     "items": { "enum": ["allow", "ask", "deny", "redact"] },

@@ -5,12 +5,16 @@
 //! `_meta` key that disagrees is refused, one that agrees is allowed and changes nothing. Run and thread
 //! ids are kept for the audit log as claims, bounded and without control characters.
 
+use std::sync::Arc;
+
 use serde_json::value::RawValue;
 use toolgate_gateway::Lane;
 use toolgate_wire::{ErrorObject, codes, edit};
 
 /// Longest id a client may claim, in bytes.
 const MAX_CLAIM: usize = 256;
+/// Servers that a client may declare.
+const MAX_DECLARED: usize = 64;
 
 /// The keys a client may use, in `_meta` of a request.
 mod meta_key {
@@ -18,6 +22,7 @@ mod meta_key {
     pub(super) const LANE: &str = "/_meta/toolgate~1lane";
     pub(super) const RUN: &str = "/_meta/toolgate~1run_id";
     pub(super) const THREAD: &str = "/_meta/toolgate~1thread_id";
+    pub(super) const SERVERS: &str = "/_meta/toolgate~1servers";
 }
 
 /// The same as headers of an HTTP request.
@@ -30,6 +35,8 @@ pub(crate) mod header {
     pub(crate) const RUN: &str = "x-toolgate-run-id";
     /// Claimed, for the audit log and to tell the threads of one credential apart.
     pub(crate) const THREAD: &str = "x-toolgate-thread-id";
+    /// The servers that are needed, separated by commas: no other exists for the request.
+    pub(crate) const SERVERS: &str = "x-toolgate-servers";
 }
 
 /// What a client claims.
@@ -43,6 +50,9 @@ pub(crate) struct Claims {
     pub(crate) run_id: Option<String>,
     /// In which thread.
     pub(crate) thread_id: Option<String>,
+    /// Which servers it declares that it needs (SCP-018). This takes away and opens nothing, so it is
+    /// taken at its word.
+    pub(crate) servers: Option<Arc<[String]>>,
 }
 
 impl Claims {
@@ -66,6 +76,7 @@ impl Claims {
             lane: read(meta_key::LANE)?,
             run_id: read(meta_key::RUN)?,
             thread_id: read(meta_key::THREAD)?,
+            servers: edit::get(params, meta_key::SERVERS).map(declared).transpose()?,
         })
     }
 
@@ -83,6 +94,9 @@ impl Claims {
             lane: read(header::LANE)?,
             run_id: read(header::RUN)?,
             thread_id: read(header::THREAD)?,
+            servers: read(header::SERVERS)?.map(|list| {
+                list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+            }),
         })
     }
 
@@ -99,14 +113,33 @@ impl Claims {
         Ok(())
     }
 
-    /// These claims, and where they are silent, the others.
+    /// These claims, and where they are silent, the others; of servers, those that both declare.
     pub(crate) fn or(self, other: &Self) -> Self {
         Self {
             persona: self.persona.or_else(|| other.persona.clone()),
             lane: self.lane.or_else(|| other.lane.clone()),
             run_id: self.run_id.or_else(|| other.run_id.clone()),
             thread_id: self.thread_id.or_else(|| other.thread_id.clone()),
+            servers: both(self.servers, other.servers.as_ref()),
         }
+    }
+}
+
+/// A list of names. What is no such list is refused, because to leave it out would widen.
+fn declared(value: &str) -> Result<Arc<[String]>, ErrorObject> {
+    let wrong = || refused(meta_key::SERVERS, "is no list of at most 64 names of servers");
+    let names: Vec<String> = serde_json::from_str(value).map_err(|_| wrong())?;
+    if names.len() > MAX_DECLARED || names.iter().any(|name| name.len() > MAX_CLAIM) {
+        return Err(wrong());
+    }
+    Ok(names.into())
+}
+
+/// What was declared twice is what both times said.
+pub(crate) fn both(one: Option<Arc<[String]>>, other: Option<&Arc<[String]>>) -> Option<Arc<[String]>> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.iter().filter(|name| other.contains(name)).cloned().collect()),
+        (one, other) => one.or_else(|| other.cloned()),
     }
 }
 

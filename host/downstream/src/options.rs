@@ -50,6 +50,8 @@ pub struct StdioOptions {
     pub lane: Lane,
     /// Show only this server, as if there were no other.
     pub server_only: Option<String>,
+    /// The servers that this process declares that it needs; no session in it has others (SCP-018).
+    pub servers: Option<Arc<[String]>>,
     /// Show that server's own names, as if there were no gateway.
     pub plain_names: bool,
     /// Bounds of one message.
@@ -71,6 +73,7 @@ impl StdioOptions {
             persona: persona.into(),
             lane: Lane::Main,
             server_only: None,
+            servers: None,
             plain_names: false,
             limits: Limits::default(),
             max_running: 128,

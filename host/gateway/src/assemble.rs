@@ -26,6 +26,7 @@ use toolgate_store::{AuditRow, Store};
 
 use crate::bundle;
 use crate::indexes::check_revoked;
+use crate::monitor::Noted;
 use crate::views::Views;
 
 pub use refusal::{Refusal, Revoked};
@@ -54,6 +55,8 @@ pub struct Assembled {
     pub(crate) views: Views,
     /// Plugins of this set whose being put aside is in the audit log already.
     pub(crate) noted_aside: Mutex<HashSet<String>>,
+    /// What policies in mode `monitor` said of definitions and is in the audit log already.
+    pub(crate) noted_monitored: Noted,
 }
 
 /// The files of a plugin.
@@ -231,6 +234,11 @@ impl Loader<'_> {
         let named = |refusal| Box::new((wanted.files.plugin.clone(), refusal));
         let verified = self.noted(wanted, wanted.verify(self.config));
         match verified {
+            // Whoever writes it believes that something is watched and not enforced.
+            Ok(release) if release.release().kind != Kind::Policy && wanted.admission.monitored => {
+                let reason = "mode: monitor is about policies, and it is none; leave `mode` out".to_owned();
+                Err(named(Refusal::Entry { plugin: wanted.files.plugin.clone(), reason }))
+            }
             Ok(release) if release.release().kind != Kind::Policy => Ok(None),
             // The calls of its server fail instead; see `set_adapters`.
             Err(_) if self.running && wanted.is_no_policy() => Ok(None),

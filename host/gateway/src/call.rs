@@ -20,7 +20,7 @@ use crate::caller::Caller;
 use crate::client::Client;
 use crate::find::{FindError, Handle, Target};
 use crate::forward::{Path, Stop};
-use crate::reply::{self, ErrorDetails};
+use crate::reply::{self, ErrorCode, ErrorDetails};
 use crate::subscriptions::Subscriber;
 use crate::{deeds, notes, rewrite};
 
@@ -180,6 +180,18 @@ impl Gateway {
     /// A refusal leaves `mcp_denied` and no `mcp_called` (9a), whatever the name was.
     async fn not_found(&self, caller: &Caller, deed: Deed, error: &FindError, request_id: &Id) -> Outcome {
         match error {
+            FindError::Unknown(name) if let Some(server) = self.undeclared(caller, name) => {
+                let call = notes::lost_call(caller, deed, name, Some(&server), request_id);
+                let declared = caller.declared.as_deref().unwrap_or_default().join(", ");
+                let text = format!(
+                    "server '{server}' is not among the servers that this session declared ({declared}), so \
+                     nothing of it exists here. A session that needs it declares it: toolgate/servers in \
+                     _meta, the header X-Toolgate-Servers, or `toolgate serve --stdio --servers {server}`."
+                );
+                self.note_refusal(AuditRow::denied(&call, "declaration", None, &text)).await;
+                let details = ErrorDetails { server: Some(server), ..ErrorDetails::default() };
+                reply::refuse(deed, ErrorCode::NotDeclared, &text, &details)
+            }
             FindError::Unknown(name) => {
                 let call = notes::lost_call(caller, deed, name, None, request_id);
                 let reason = "there is none of this name for this caller";

@@ -1,6 +1,8 @@
 //! Who asks. Everything that opens something comes from the credential; what the client claims of
 //! itself is kept for the audit log and opens nothing (design: "caller").
 
+use std::sync::Arc;
+
 use toolgate_config::Lane;
 use toolgate_wire::envelope::Era;
 
@@ -28,6 +30,9 @@ pub struct Caller {
     pub era: Era,
     /// Set where the client reached an endpoint of one server: no other server exists for it.
     pub server_only: Option<String>,
+    /// The servers that the session declared that it needs; no other exists for it. It takes away and
+    /// never adds: only what the persona has besides is there (SCP-018, APR-022).
+    pub declared: Option<Arc<[String]>>,
     /// Names are the server's own: only where a client reaches one server and nothing else.
     pub plain_names: bool,
     /// What its client can be asked; servers are told of it, and connections differ by it.
@@ -51,6 +56,7 @@ impl Caller {
             thread_id: None,
             era,
             server_only: None,
+            declared: None,
             plain_names: false,
             abilities: Abilities::NONE,
         }

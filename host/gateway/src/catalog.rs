@@ -219,7 +219,9 @@ impl Gateway {
         facts: &[Arc<Facts>],
     ) -> Vec<Verdict> {
         let binding = self.binding(caller, &server.name);
-        decide::decide_list(&self.plugins().plugins, &binding, facts)
+        let verdicts = decide::decide_list(&self.plugins().plugins, &binding, facts);
+        self.note_monitored_list(facts, &verdicts);
+        verdicts
     }
 
     /// One change for each definition; an adapter that fails hides all of its server's definitions.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use tokio::sync::mpsc;
 use toolgate_config::Server;
+use toolgate_plugins::Hook;
 use toolgate_signing::DefinitionKind;
 use toolgate_upstream::{ConnectError, Connection, Permit};
 use toolgate_wire::{ListKind, edit};
@@ -171,6 +172,7 @@ impl Gateway {
     /// The connect decision; nothing is opened without its permit (FR-01).
     fn permit(&self, caller: &Caller, server: &Server) -> Result<Permit, OpenError> {
         let verdict = self.decide_connect(caller, server);
+        self.note_monitored_server(&caller.persona, &server.name, Hook::Connect, &verdict);
         match verdict.ruling {
             Ruling::Allow => Ok(Permit::decided(&server.name)),
             // Nobody can be asked about a connection yet; it is refused, with the question as reason.
@@ -184,7 +186,7 @@ impl Gateway {
     pub(crate) fn decide_connect(&self, caller: &Caller, server: &Server) -> Verdict {
         let facts = facts::shared(facts::of_server(self, caller, server));
         let binding = self.binding(caller, &server.name);
-        decide::decide(&self.plugins().plugins, &binding, toolgate_plugins::Hook::Connect, &facts)
+        decide::decide(&self.plugins().plugins, &binding, Hook::Connect, &facts)
     }
 
     /// Lists everything, compares it with what is approved and pins it where first use may.

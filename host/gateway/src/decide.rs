@@ -4,14 +4,15 @@
 //! The host itself allows nothing. It checks that the persona is bound to the server, asks every
 //! policy that has the hook, and combines: deny over ask over allow. If all abstain, the fallback
 //! policies are asked; if they abstain too, the verdict is deny. With no policy loaded nothing
-//! passes (design.md section 3.5).
+//! passes (design.md section 3.5). A policy in mode `monitor` is asked like any other and what it says
+//! stands in the verdict, but it counts for nothing there.
 //!
 //! Threat: a policy may be hostile or broken. Its faults arrive here as denials, and an allow that
 //! the operator did not grant it arrives as an abstention; both are the work of `toolgate-plugins`.
 
 use std::sync::Arc;
 
-use toolgate_plugins::{Blocked, Decision, Facts, Hook, PluginSet, Policy, Redaction};
+use toolgate_plugins::{Blocked, Decision, Facts, Hook, Listed, PluginSet, Policy, Redaction};
 use toolgate_signing::Digest;
 
 use crate::watch::Current;
@@ -47,6 +48,8 @@ pub struct PolicyDecision {
     pub digest: Digest,
     /// Whether it was asked only because all others abstained.
     pub fallback: bool,
+    /// Whether what it said is recorded and decides nothing (`mode: monitor`).
+    pub monitored: bool,
     /// What it said.
     pub decision: Decision,
 }
@@ -83,8 +86,15 @@ pub struct Binding {
 
 impl Binding {
     /// Looks the binding up. An endpoint of one server narrows it and never widens it.
-    pub fn of(servers: &[String], server: &str, server_only: Option<&str>) -> Self {
-        let narrowed_away = server_only.is_some_and(|only| only != server);
+    /// What a session declared does too (SCP-018, APR-022).
+    pub fn of(
+        servers: &[String],
+        server: &str,
+        server_only: Option<&str>,
+        declared: Option<&[String]>,
+    ) -> Self {
+        let undeclared = declared.is_some_and(|declared| !declared.iter().any(|name| name == server));
+        let narrowed_away = undeclared || server_only.is_some_and(|only| only != server);
         Self { bound: !narrowed_away && servers.iter().any(|name| name == server), current: None }
     }
 
@@ -134,6 +144,7 @@ pub fn decide(policies: &PluginSet, binding: &Binding, hook: Hook, facts: &Arc<F
         plugin: policy.name().to_owned(),
         digest: policy.digest(),
         fallback,
+        monitored: policy.is_monitored(),
         decision: binding.ask(policy, hook, facts),
     };
     let mut decisions: Vec<PolicyDecision> = policies
@@ -152,20 +163,31 @@ pub fn decide(policies: &PluginSet, binding: &Binding, hook: Hook, facts: &Arc<F
 /// Decides many list entries at once: one batch per policy instead of one store per entry.
 /// Gives exactly one verdict for each entry, in order.
 pub fn decide_list(policies: &PluginSet, binding: &Binding, facts: &[Arc<Facts>]) -> Vec<Verdict> {
+    look_at_list(policies, binding, facts).0
+}
+
+/// The same, and whether a policy looked at more than plain facts and definitions, so that the verdicts
+/// hold for these entries alone.
+pub(crate) fn look_at_list(
+    policies: &PluginSet,
+    binding: &Binding,
+    facts: &[Arc<Facts>],
+) -> (Vec<Verdict>, bool) {
     if !binding.holds() {
-        return facts.iter().map(not_bound).collect();
+        return (facts.iter().map(not_bound).collect(), true);
     }
     if let Some(blocked) = policies.blocked().first() {
-        return facts.iter().map(|_| missing(blocked)).collect();
+        return (facts.iter().map(|_| missing(blocked)).collect(), true);
     }
     // All entries of a list are of one server.
     if let Some(frozen) = facts.first().and_then(|first| binding.frozen(first)) {
-        return facts.iter().map(|_| frozen.clone()).collect();
+        return (facts.iter().map(|_| frozen.clone()).collect(), true);
     }
+    let mut knew_more = false;
     let mut decisions: Vec<Vec<PolicyDecision>> = facts.iter().map(|_| Vec::new()).collect();
     for policy in policies.policies().iter().filter(|policy| policy.has(Hook::List)) {
         let all: Vec<usize> = (0..facts.len()).collect();
-        ask_batch(binding, policy, false, facts, &all, &mut decisions);
+        knew_more |= ask_batch(binding, policy, false, facts, &all, &mut decisions);
     }
     for policy in policies.fallbacks().iter().filter(|policy| policy.has(Hook::List)) {
         let open: Vec<usize> = decisions
@@ -174,11 +196,12 @@ pub fn decide_list(policies: &PluginSet, binding: &Binding, facts: &[Arc<Facts>]
             .filter(|(_, of_entry)| undecided(of_entry))
             .map(|(index, _)| index)
             .collect();
-        ask_batch(binding, policy, true, facts, &open, &mut decisions);
+        knew_more |= ask_batch(binding, policy, true, facts, &open, &mut decisions);
     }
-    decisions.into_iter().map(|of_entry| combine(Hook::List, of_entry)).collect()
+    (decisions.into_iter().map(|of_entry| combine(Hook::List, of_entry)).collect(), knew_more)
 }
 
+/// Whether the policy knew more than its answers can be kept for.
 fn ask_batch(
     binding: &Binding,
     policy: &Policy,
@@ -186,25 +209,27 @@ fn ask_batch(
     facts: &[Arc<Facts>],
     indices: &[usize],
     decisions: &mut [Vec<PolicyDecision>],
-) {
+) -> bool {
     let chosen: Vec<Arc<Facts>> =
         indices.iter().filter_map(|index| facts.get(*index).map(Arc::clone)).collect();
     let frozen = binding.current.as_ref().is_some_and(|now| now.frozen_plugins().contains(policy.name()));
     let said = if frozen {
-        chosen.iter().map(|_| frozen_policy(policy)).collect()
+        Listed { decisions: chosen.iter().map(|_| frozen_policy(policy)).collect(), knew_more: true }
     } else {
-        policy.check_list(&chosen)
+        policy.look_at_list(&chosen)
     };
-    for (index, decision) in indices.iter().zip(said) {
+    for (index, decision) in indices.iter().zip(said.decisions) {
         if let Some(of_entry) = decisions.get_mut(*index) {
             of_entry.push(PolicyDecision {
                 plugin: policy.name().to_owned(),
                 digest: policy.digest(),
                 fallback,
+                monitored: policy.is_monitored(),
                 decision,
             });
         }
     }
+    said.knew_more
 }
 
 fn frozen_policy(policy: &Policy) -> Decision {
@@ -228,13 +253,14 @@ fn missing(blocked: &Blocked) -> Verdict {
 }
 
 fn undecided(decisions: &[PolicyDecision]) -> bool {
-    decisions.iter().all(|said| matches!(said.decision, Decision::Abstain | Decision::Redact(_)))
+    let mut counting = decisions.iter().filter(|said| !said.monitored);
+    counting.all(|said| matches!(said.decision, Decision::Abstain | Decision::Redact(_)))
 }
 
 /// Deny over ask over allow; a redaction is no permission, it rides along with one.
 fn combine(hook: Hook, decisions: Vec<PolicyDecision>) -> Verdict {
     let find = |wanted: fn(&Decision) -> Option<&str>| {
-        decisions.iter().find_map(|said| {
+        decisions.iter().filter(|said| !said.monitored).find_map(|said| {
             wanted(&said.decision).map(|reason| (reason.to_owned(), Some(said.plugin.clone())))
         })
     };
@@ -262,6 +288,7 @@ fn combine(hook: Hook, decisions: Vec<PolicyDecision>) -> Verdict {
     };
     let redactions = decisions
         .iter()
+        .filter(|said| !said.monitored)
         .filter_map(|said| match &said.decision {
             Decision::Redact(redaction) => Some(redaction.clone()),
             _ => None,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use toolgate_plugins::{Decision, Document, Facts, Hook};
+use toolgate_plugins::{Document, Facts, Hook};
 use toolgate_signing::DefinitionKind;
 
 use crate::Gateway;
@@ -12,7 +12,7 @@ use crate::caller::Caller;
 use crate::decide::{self, Verdict};
 use crate::facts;
 use crate::find::{FindError, Target};
-use crate::views;
+use crate::{monitor, views};
 
 /// What would happen to one call.
 #[derive(Debug, Serialize)]
@@ -43,6 +43,8 @@ pub struct Explanation {
     pub reason: String,
     /// Every policy that was asked about the call.
     pub policies: Vec<PolicyLine>,
+    /// Every policy that was asked whether the tool is listed.
+    pub listing: Vec<PolicyLine>,
 }
 
 /// One policy's word.
@@ -54,6 +56,8 @@ pub struct PolicyLine {
     pub digest: String,
     /// Asked only because all others abstained.
     pub fallback: bool,
+    /// `enforce`, or `monitor`: what it says is recorded and decides nothing.
+    pub mode: &'static str,
     /// `abstain`, `allow`, `ask`, `deny` or `redact`.
     pub decision: &'static str,
     /// Its reason.
@@ -105,6 +109,7 @@ impl Gateway {
             call: call.ruling.as_str(),
             reason: call.reason.clone(),
             policies: lines(&call),
+            listing: list.first().map(lines).unwrap_or_default(),
         })
     }
 }
@@ -114,17 +119,12 @@ fn lines(verdict: &Verdict) -> Vec<PolicyLine> {
         .decisions
         .iter()
         .map(|said| {
-            let (decision, reason) = match &said.decision {
-                Decision::Abstain => ("abstain", ""),
-                Decision::Allow { reason } => ("allow", reason.as_str()),
-                Decision::Ask { reason } => ("ask", reason.as_str()),
-                Decision::Deny { reason, .. } => ("deny", reason.as_str()),
-                Decision::Redact(_) => ("redact", ""),
-            };
+            let (decision, reason) = monitor::words(&said.decision);
             PolicyLine {
                 plugin: said.plugin.clone(),
                 digest: said.digest.to_string(),
                 fallback: said.fallback,
+                mode: if said.monitored { "monitor" } else { "enforce" },
                 decision,
                 reason: reason.to_owned(),
             }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use toolgate_config::{Persona, Server};
+use toolgate_config::{Permit, Persona, Server};
 use toolgate_labels::{Label, Pattern};
 use toolgate_plugins::{Document, Facts, PinState, SurfaceKind};
 use toolgate_signing::DefinitionKind;
@@ -53,10 +53,37 @@ pub(crate) fn of_item(
         read_only_hint: item.read_only_hint,
         destructive_hint: item.destructive_hint,
         definition: Some(item.definition.clone()),
+        bytes: Some(item.bytes),
         document: about.document,
         ..common(gateway, caller, server, label.as_ref().ok(), whole.as_ref())
     };
-    with_decided(facts, decided)
+    let taken = decided.as_ref().is_some_and(|decided| decided.decision != Standing::Allow);
+    let permit = gateway.config.permissions.of(&server.name);
+    with_permit(with_decided(facts, decided), permit.filter(|permit| !taken || *permit != Permit::Allow))
+}
+
+/// What `permissions.mcp` of toolgate.yaml says about the server. It answers asks and opens nothing: a
+/// label that is missing is missing still, and what was taken away otherwise stays so.
+fn with_permit(mut facts: Facts, permit: Option<Permit>) -> Facts {
+    let pattern = || format!("mcp.call:{}", facts.server);
+    match permit {
+        None => {}
+        // What can leave its sandbox is approved tool by tool, or for a session (TRU-006).
+        Some(Permit::Allow) => facts.auto_approved |= !facts.host_escape,
+        Some(Permit::Ask) => {
+            facts.auto_approved = false;
+            if facts.has_capabilities && facts.matched_allow.is_some() && facts.matched_approval.is_none() {
+                facts.matched_approval = Some(pattern());
+            }
+        }
+        Some(Permit::Deny) => {
+            facts.auto_approved = false;
+            facts.has_capabilities = true;
+            facts.matched_allow = None;
+            facts.matched_approval = None;
+        }
+    }
+    facts
 }
 
 /// What `mcp allow|ask|deny` decided beforehand, in the words that policies understand: labels and
@@ -64,6 +91,8 @@ pub(crate) fn of_item(
 fn with_decided(mut facts: Facts, decided: Option<Decided>) -> Facts {
     let Some(Decided { decision, pattern }) = decided else { return facts };
     match decision {
+        // Nothing stands for what can leave its sandbox (APR-020), whenever that was said of it.
+        Standing::Allow if facts.host_escape => {}
         Standing::Allow => {
             facts.auto_approved = true;
             facts.matched_allow.get_or_insert(pattern);

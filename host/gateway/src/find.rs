@@ -190,6 +190,21 @@ impl Gateway {
         self.on_live(caller, server, uri, |surface| Some(resource(surface, uri))).await
     }
 
+    /// The server that a name leads to and that the persona has, but its session did not declare (APR-013).
+    /// Only what the persona has besides is told of: a declaration does not show what else there is.
+    pub(crate) fn undeclared(&self, caller: &Caller, name: &str) -> Option<String> {
+        caller.declared.as_ref()?;
+        let whole = Caller { declared: None, ..caller.clone() };
+        let named = |server: &Server| {
+            let exposed = self.prefixes.get(&server.name).is_some_and(|prefix| name.starts_with(prefix));
+            exposed || name.strip_prefix(&server.name).is_some_and(|rest| rest.starts_with('.'))
+        };
+        self.servers_of(&whole)
+            .into_iter()
+            .find(|server| named(server) && !self.binding(caller, &server.name).holds())
+            .map(|server| server.name.clone())
+    }
+
     /// What is known of a server's surface without waiting.
     pub(crate) fn known_surface(&self, caller: &Caller, server: &Server) -> Option<Arc<Surface>> {
         let live = self.live_now(caller, server).map(|live| live.surface.load_full());

@@ -9,6 +9,7 @@ mod document;
 mod hold;
 mod inputs;
 mod judge;
+mod messages;
 mod questions;
 mod result;
 
@@ -32,6 +33,7 @@ use crate::caller::Caller;
 use crate::find::{self, Handle};
 use crate::reply::{self, ErrorCode, ErrorDetails};
 use crate::{arguments, deeds, facts, rewrite, tasks};
+use messages::Messages;
 
 pub(crate) use self::inputs::inputs;
 pub(crate) use self::questions::Answer;
@@ -173,7 +175,7 @@ impl Path {
             _ => surface.item(old.kind, &old.name).map(|item| (String::new(), Arc::clone(item), true)),
         };
         let Some((_, item, listed)) = now else { return Standing::Gone };
-        if item.digest == old.digest && item.pin == old.pin && listed == self.handle.listed {
+        if item.bytes == old.bytes && item.pin == old.pin && listed == self.handle.listed {
             return Standing::Same;
         }
         self.handle.item = item;
@@ -226,12 +228,14 @@ impl Path {
         let timeouts = &self.handle.server.timeouts;
         let (ask, mut asked) = mpsc::channel(QUESTIONS);
         let told = self.told();
+        let logs = call.logs.clone().filter(|_| self.handle.server.questions.logging);
+        let (mut said, progress, logs) = Messages::of(call.progress.clone(), logs);
         let options = RequestOptions {
             timeout: Some(call.timeout.unwrap_or(timeouts.call)),
             max_total: Some(timeouts.max_total),
-            progress: call.progress.clone(),
+            progress,
             questions: Some(ask),
-            logs: call.logs.clone().filter(|_| self.handle.server.questions.logging),
+            logs,
             capabilities: edit::raw(told.to_json()).ok(),
             // A child: a freeze ends this request and not what else its client runs.
             cancel: call.cancel.child_token(),
@@ -246,11 +250,16 @@ impl Path {
             tokio::select! {
                 biased;
                 answered = &mut request => break answered,
+                said_now = said.next() => said.pass(self, said_now),
                 () = self.frozen.cancelled(), if !cancel.is_cancelled() => cancel.cancel(),
                 Some(question) = asked.recv() => answering.push(self.answer_question(question, told)),
                 Some(()) = answering.next(), if !answering.is_empty() => {}
             }
         };
+        // What it said before it answered comes before the answer.
+        while let Some(said_before) = said.waiting() {
+            said.pass(self, said_before);
+        }
         answered.map_err(|error| self.failed(&error))
     }
 

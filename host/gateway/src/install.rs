@@ -271,7 +271,8 @@ fn compile(
         decisions,
         settings: terms.settings.clone(),
         schema: offer.files.schema.clone(),
-        grants: grants,
+        grants,
+        ..Admission::default()
     };
     let is_adapter = offer.release.release().kind == Kind::Adapter;
     match host.load(&offer.files.component, &offer.release, &admission) {

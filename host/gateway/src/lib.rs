@@ -35,6 +35,7 @@ mod instructions;
 mod links;
 pub mod lock;
 mod locked;
+mod monitor;
 mod notes;
 mod offers;
 mod pin;
@@ -237,7 +238,8 @@ impl Gateway {
     fn binding(&self, caller: &Caller, server: &str) -> Binding {
         let persona = self.config.personas.get(&caller.persona);
         let bound = persona.map_or(&[][..], |persona| persona.servers_in(caller.lane));
-        Binding::of(bound, server, caller.server_only.as_deref()).with(self.watch.current())
+        let declared = caller.declared.as_deref();
+        Binding::of(bound, server, caller.server_only.as_deref(), declared).with(self.watch.current())
     }
 
     /// The plugins in force at this moment.

@@ -1,7 +1,7 @@
 //! What the gateway writes into the audit log, and the marks of one call that every row of it carries.
 
 use toolgate_config::Server;
-use toolgate_plugins::{Decision, Document, FaultKind, PinState, Redaction};
+use toolgate_plugins::{Decision, Document, FaultKind, PinState};
 use toolgate_signing::DefinitionKind;
 use toolgate_store::{Actor, AuditRow, CallFacts, Deed, Event};
 use toolgate_upstream::Connection;
@@ -16,6 +16,9 @@ use crate::surface::{Item, Surface};
 
 /// Rows about hidden text that one listing leaves at most: a server decides how much it shows.
 const MOST_HIDDEN: usize = 64;
+
+/// Tools that a warning names at most.
+const MOST_ADVERTISED: usize = 32;
 
 /// The listings that a connection leaves rows of: event, and the member that counts.
 const LISTED: [(DefinitionKind, Event, &str); 4] = [
@@ -127,6 +130,7 @@ impl Gateway {
             tracing::warn!(server = %server.name, %item, %reason, "this definition is left out");
         }
         self.note_mismatches(server, surface);
+        warn_of_inert_names(server, surface);
         self.note_hidden_text(server, surface, None);
         log_unpinned_hash(server, surface);
     }
@@ -157,7 +161,7 @@ impl Gateway {
     pub(crate) fn note_hidden_text(&self, server: &Server, surface: &Surface, before: Option<&Surface>) {
         let known = |item: &Item| {
             let was = before.and_then(|before| before.item(item.kind, &item.name));
-            was.is_some_and(|was| was.digest == item.digest)
+            was.is_some_and(|was| was.bytes == item.bytes)
         };
         let new = surface.items().iter().filter(|item| !known(item));
         let found = new.filter_map(|item| Some((item, findings(&item.definition)?)));
@@ -167,13 +171,15 @@ impl Gateway {
         }
     }
 
-    /// The row about a result of which a policy had hidden text removed.
-    pub(crate) fn note_hidden_result(&self, call: &CallFacts, verdict: &Verdict, result: &Document) {
-        if verdict.redactions.iter().any(|redaction| matches!(redaction, Redaction::HiddenText))
-            && let Some(findings) = findings(result)
-        {
+    /// The row about hidden text in what a server said while it worked on a call, or answered at its end.
+    /// Whether there was any.
+    pub(crate) fn note_hidden_result(&self, call: &CallFacts, said: &Document) -> bool {
+        let found = findings(said);
+        let is_found = found.is_some();
+        if let Some(findings) = found {
             self.store.append_detached(AuditRow::hidden_text_returned(call, findings));
         }
+        is_found
     }
 
     /// The row about hidden text in a question that a server asks.
@@ -218,8 +224,39 @@ fn log_unpinned_hash(server: &Server, surface: &Surface) {
     }
 }
 
+/// A name in `trust.auto_approve_tools`, `tools.allow` or `tools.deny` that no tool has does nothing, and
+/// whoever wrote it believes that it does (TRU-003, TRB-005).
+fn warn_of_inert_names(server: &Server, surface: &Surface) {
+    let tools: Vec<&std::sync::Arc<Item>> = surface.of(DefinitionKind::Tool).collect();
+    let lists = [
+        ("trust.auto_approve_tools", &server.trust.auto_approve_tools, "approves nothing"),
+        ("tools.allow", &server.tools.allow, "allows nothing"),
+        ("tools.deny", &server.tools.deny, "denies nothing"),
+    ];
+    for (key, names, what) in lists {
+        let has = |name: &String| tools.iter().any(|tool| tool.name == *name || tool.exposed == *name);
+        for name in names.iter().filter(|name| !has(name)) {
+            let advertised: Vec<&str> =
+                tools.iter().take(MOST_ADVERTISED).map(|tool| tool.exposed.as_str()).collect();
+            let more = tools.len().saturating_sub(advertised.len());
+            let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+            tracing::warn!(
+                server = %server.name,
+                "`{name}` in {key} is inert: no tool has this name, so it {what}. Names are <server>__<tool>, or \
+                 the server's own; it advertises {}{more}",
+                if advertised.is_empty() { "none".to_owned() } else { advertised.join(", ") },
+            );
+        }
+    }
+}
+
 /// What is hidden in a document, as JSON; none where nothing is.
 fn findings(document: &Document) -> Option<serde_json::Value> {
+    // What is printable ASCII without an escape hides nothing, and nearly everything is.
+    let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t');
+    if document.text().bytes().all(plain) && !document.text().contains("\\u") {
+        return None;
+    }
     let found = toolgate_plugins::hidden_text(document.text());
     if found.is_empty() { None } else { serde_json::to_value(found).ok() }
 }

@@ -15,6 +15,8 @@ use toolgate_wire::{ErrorObject, Outcome, codes};
 pub enum ErrorCode {
     /// A policy said no, or none said yes.
     Denied,
+    /// The session did not declare the server.
+    NotDeclared,
     /// A person has to answer first.
     Asked,
     /// Nobody answered in time.
@@ -56,6 +58,7 @@ impl ErrorCode {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Denied => "denied",
+            Self::NotDeclared => "not_declared",
             Self::Asked => "approval_required",
             Self::Unanswered => "approval_timed_out",
             Self::TooManyAsks => "too_many_asks",
@@ -79,7 +82,7 @@ impl ErrorCode {
     /// The code of a JSON-RPC error that says the same.
     fn number(self) -> i64 {
         match self {
-            Self::Denied | Self::ResultDenied | Self::Unanswered => codes::DENIED,
+            Self::Denied | Self::NotDeclared | Self::ResultDenied | Self::Unanswered => codes::DENIED,
             Self::Asked | Self::TooManyAsks => codes::ASK_PENDING,
             Self::TooManyTasks
             | Self::ServerUnavailable

@@ -33,8 +33,10 @@ pub struct Item {
     pub exposed: String,
     /// The definition as received; of instructions the JSON string.
     pub definition: Document,
-    /// Digest of the definition.
+    /// Digest of the definition, as it is pinned.
     pub digest: Digest,
+    /// Digest of every byte of the definition: what of it no pin holds counts for a view of it too.
+    pub bytes: Digest,
     /// How it compares with its pin.
     pub pin: PinState,
     /// The server's claim that it only reads.
@@ -125,6 +127,15 @@ impl Surface {
         standing(self) == standing(other)
     }
 
+    /// Whether both hold the same definitions, byte for byte, in the same standing; order does not count.
+    pub(crate) fn is_the_same(&self, other: &Self) -> bool {
+        let same = |item: &Arc<Item>| {
+            let there = other.item(item.kind, &item.name);
+            there.is_some_and(|there| there.bytes == item.bytes && there.pin == item.pin)
+        };
+        self.items.len() == other.items.len() && self.items.iter().all(same)
+    }
+
     /// Every definition.
     pub fn items(&self) -> &[Arc<Item>] {
         &self.items
@@ -208,6 +219,7 @@ impl Item {
                 _ => Audience::ALL,
             },
             definition: Document::new(definition),
+            bytes: Digest::of(definition.as_bytes()),
             digest,
             name,
         })
@@ -227,6 +239,7 @@ impl Item {
             name: uri.to_owned(),
             exposed: uri.to_owned(),
             digest: Digest::of(b"toolgate: a resource that no list has"),
+            bytes: Digest::of(definition.as_bytes()),
             definition: Document::new(definition),
             pin: PinState::Unpinned,
             read_only_hint: None,

@@ -6,8 +6,9 @@
 //! the set of plugins that gave them, by all that a policy can ask about the definition, so that a
 //! call pays for a look into a map and not for more guests (design.md section 4).
 //!
-//! Bounds: [`MOST`] views; when there are more, all are made anew. Not remembered is a view of a
-//! policy that looks at the clock, one that came of a fault, and any while a policy is frozen.
+//! Bounds: [`MOST`] views; when there are more, all are made anew. Not remembered is a view for which a
+//! policy looked at anything but plain facts and the definition (the session, the clock, its own store),
+//! one that came of a fault, and any while a policy is frozen: such a policy is asked each time.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -32,17 +33,18 @@ impl Views {
     /// The denial that hides this definition from this caller; `None` where it is shown. `facts` are
     /// those of the call, with the definition in them.
     fn hiding(&self, plugins: &PluginSet, binding: &Binding, facts: &Arc<Facts>) -> Option<Arc<Verdict>> {
-        let steady = !binding.has_frozen_policies() && !plugins.uses_clock();
+        let steady = !binding.has_frozen_policies();
         let key = self.key(facts);
         if steady && let Some(view) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return view.clone();
         }
         let shown = Facts { document: facts.definition.clone(), ..Facts::clone(facts) };
-        let verdict = decide::decide_list(plugins, binding, &[Arc::new(shown)]).pop();
+        let (mut verdicts, knew_more) = decide::look_at_list(plugins, binding, &[Arc::new(shown)]);
+        let verdict = verdicts.pop();
         // That no policy says anything about a definition is no denial; it only is not listed.
         let view =
             verdict.filter(|verdict| verdict.ruling == Ruling::Deny && verdict.by.is_some()).map(Arc::new);
-        if steady && !view.as_deref().is_some_and(is_fault) {
+        if steady && !knew_more && !view.as_deref().is_some_and(is_fault) {
             let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
             if known.len() >= MOST {
                 known.clear();
@@ -52,9 +54,10 @@ impl Views {
         view
     }
 
-    /// All that can differ between two questions about a definition, but for session and claims.
+    /// All that can differ between two questions about a definition, but for session and claims. The
+    /// bytes are in it, because a policy may look at what no digest of a definition covers.
     fn key(&self, facts: &Facts) -> [u64; 2] {
-        self.keys.each_ref().map(|key| key.hash_one(facts.plain()))
+        self.keys.each_ref().map(|key| key.hash_one((facts.plain(), facts.bytes)))
     }
 }
 
@@ -79,7 +82,7 @@ pub(crate) fn judge(
                 hiding
                     .decisions
                     .iter()
-                    .filter(|said| matches!(said.decision, Decision::Deny { .. }))
+                    .filter(|said| !said.monitored && matches!(said.decision, Decision::Deny { .. }))
                     .cloned(),
             );
             Verdict { decisions, ..Verdict::clone(&hiding) }
@@ -88,5 +91,8 @@ pub(crate) fn judge(
 }
 
 fn is_fault(verdict: &Verdict) -> bool {
-    verdict.decisions.iter().any(|said| matches!(said.decision, Decision::Deny { fault: Some(_), .. }))
+    verdict
+        .decisions
+        .iter()
+        .any(|said| !said.monitored && matches!(said.decision, Decision::Deny { fault: Some(_), .. }))
 }

@@ -7,6 +7,8 @@
 use std::hash::Hash;
 use std::sync::Arc;
 
+use toolgate_signing::Digest;
+
 /// One JSON text that stays with the host (`documents.document` in the WIT contract).
 ///
 /// Cheap to clone. The text is expected to have passed the strict door of design.md 3.1; the
@@ -23,6 +25,11 @@ impl Document {
     /// The whole text, exactly as given.
     pub fn text(&self) -> &str {
         &self.0
+    }
+
+    /// Whether both are the same text in memory, which costs no look at it.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// Length of the text in bytes.
@@ -114,6 +121,8 @@ pub struct Facts {
     pub destructive_hint: Option<bool>,
     /// The definition of the tool, prompt or resource.
     pub definition: Option<Document>,
+    /// Digest of every byte of that definition, with what [`Facts::digest`] leaves out (`_meta`, order).
+    pub bytes: Option<Digest>,
     /// What the hook is about: the arguments, the result, the plan, the question.
     pub document: Option<Document>,
 }

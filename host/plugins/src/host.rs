@@ -43,6 +43,8 @@ pub struct Admission {
     pub settings: String,
     /// What it may reach outside its own memory.
     pub grants: Grants,
+    /// Whether what a policy says is recorded and decides nothing (`mode: monitor`).
+    pub monitored: bool,
     /// The schema of its settings as it came with the plugin; none where it came without one.
     pub schema: Option<Arc<[u8]>>,
 }
@@ -53,6 +55,7 @@ impl Default for Admission {
         Self {
             decisions: DecisionSet::default(),
             settings: "{}".to_owned(),
+            monitored: false,
             schema: None,
             grants: Grants::default(),
         }
@@ -151,6 +154,7 @@ impl PluginHost {
             release: verified.digest(),
             settings: Digest::of(admission.settings.as_bytes()),
             decisions: admission.decisions.and(declared),
+            monitored: admission.monitored,
             grants: admission.grants.digest(),
         };
         let settings = Document::new(admission.settings.as_str());
@@ -173,7 +177,13 @@ impl PluginHost {
             Kind::Policy => {
                 let clock = shared_looks_outside
                     || inspection.imports.iter().any(|import| contract::is_clock(import));
-                Plugin::Policy(Policy::new(prepared, identity.decisions, identity, clock)?)
+                Plugin::Policy(Policy::new(
+                    prepared,
+                    identity.decisions,
+                    identity,
+                    clock,
+                    admission.monitored,
+                )?)
             }
             Kind::Adapter => Plugin::Adapter(Adapter::new(prepared, identity)?),
             Kind::Installer => Plugin::Installer(Installer::new(prepared, identity)?),

@@ -18,6 +18,8 @@ pub struct Identity {
     pub settings: Digest,
     /// What it may decide.
     pub decisions: DecisionSet,
+    /// Whether what it says is only recorded.
+    pub monitored: bool,
     /// Digest of the operator's grants, without the values of secrets.
     pub grants: Digest,
 }
@@ -27,7 +29,8 @@ impl Identity {
     pub(crate) fn line(&self, role: &str) -> String {
         // Names hold no line breaks (they are checked with the release), so lines cannot run together.
         format!(
-            "{role} {} {} {} {} {} {}\n",
+            "{role}{} {} {} {} {} {} {}\n",
+            if self.monitored { " monitored" } else { "" },
             self.name,
             self.component,
             self.release,

@@ -83,7 +83,7 @@ pub use installer::{
 };
 pub use io::detached;
 pub use manifest::{Manifest, ManifestError, SOURCES_LIMIT};
-pub use policy::Policy;
+pub use policy::{Listed, Policy};
 pub use ports::{KvEntry, KvExpected, KvOutcome, KvSpace, KvStore, KvWrite, Ports, Record};
 pub use powers::{Power, powers, widening};
 pub use replay::{

@@ -22,6 +22,7 @@ use crate::guest::{Guest, Prepared};
 use crate::identity::Identity;
 use crate::limits::MAX_BATCH;
 use crate::remembered::Remembered;
+use crate::state::Knows;
 use crate::strikes::Strikes;
 use crate::waiting;
 
@@ -32,6 +33,7 @@ pub struct Policy {
     authority: DecisionSet,
     identity: Identity,
     uses_clock: bool,
+    monitored: bool,
     strikes: Strikes,
     remembered: Remembered,
 }
@@ -39,8 +41,24 @@ pub struct Policy {
 /// What a guest said about one request.
 struct Answer {
     said: types::Decision,
-    /// Whether it holds for this request alone (see [`Remembered`]).
-    knew_more: bool,
+    /// What it knew beyond plain facts (see [`Remembered`]).
+    knew: Knows,
+}
+
+/// What a guest said about one batch.
+struct Answers {
+    said: Vec<types::Decision>,
+    knew: Knows,
+}
+
+/// What the list hook said about several requests.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// One decision for each, in their order.
+    pub decisions: Vec<Decision>,
+    /// Whether they hold for these requests alone: the policy looked at the session, the clock or anything
+    /// else that neither plain facts nor the bytes of a definition account for, wrote to the log, or failed.
+    pub knew_more: bool,
 }
 
 /// Parameters of every hook but list.
@@ -55,6 +73,7 @@ impl Policy {
         authority: DecisionSet,
         identity: Identity,
         uses_clock: bool,
+        monitored: bool,
     ) -> Result<Self, LoadErrorKind> {
         let hooks: BTreeMap<_, _> = Hook::ALL
             .into_iter()
@@ -79,6 +98,7 @@ impl Policy {
             authority,
             identity,
             uses_clock,
+            monitored,
             strikes: Strikes::default(),
             remembered: Remembered::default(),
         })
@@ -109,7 +129,12 @@ impl Policy {
         self.hooks.contains_key(&hook)
     }
 
-    /// Whether it looks at the clock, so that its views of lists cannot be cached.
+    /// Whether what it says is only recorded (`mode: monitor`).
+    pub fn is_monitored(&self) -> bool {
+        self.monitored
+    }
+
+    /// Whether it can look at the clock or at anything outside of this process.
     pub fn uses_clock(&self) -> bool {
         self.uses_clock
     }
@@ -143,7 +168,7 @@ impl Policy {
         }
         let answer = self.ask_one(function, facts).and_then(|answer| {
             let decision = answers::decision(answer.said, hook, self.authority, &self.prepared.shared)?;
-            if !answer.knew_more {
+            if !answer.knew.anything() {
                 self.remembered.keep(key, decision.clone());
             }
             Ok(decision)
@@ -154,30 +179,39 @@ impl Policy {
     /// Asks the list hook, in batches of 256; one decision for each of `requests`, in their order.
     /// A fault denies its whole batch.
     pub fn check_list(&self, requests: &[Arc<Facts>]) -> Vec<Decision> {
+        self.look_at_list(requests).decisions
+    }
+
+    /// The same, and whether the answers can be kept for equal requests.
+    pub fn look_at_list(&self, requests: &[Arc<Facts>]) -> Listed {
         let Some(function) = self.hooks.get(&Hook::List) else {
-            return vec![Decision::Abstain; requests.len()];
+            return Listed { decisions: vec![Decision::Abstain; requests.len()], knew_more: false };
         };
         let mut decisions = Vec::with_capacity(requests.len());
+        let mut knew_more = false;
         for batch in requests.chunks(MAX_BATCH) {
             if self.strikes.is_out() {
+                knew_more = true;
                 decisions.extend(batch.iter().map(|_| answers::denial(Strikes::fault(self.name()))));
                 continue;
             }
             match self.ask_many(function, batch) {
-                Ok(said) => {
+                Ok(Answers { said, knew }) => {
                     self.strikes.well();
+                    knew_more |= knew.more;
                     decisions.extend(said.into_iter().map(|said| {
                         answers::decision(said, Hook::List, self.authority, &self.prepared.shared)
                             .unwrap_or_else(|fault| self.denied(fault))
                     }));
                 }
                 Err(fault) => {
+                    knew_more = true;
                     let denial = self.denied(fault.within(Hook::List.word()));
                     decisions.extend(batch.iter().map(|_| denial.clone()));
                 }
             }
         }
-        decisions
+        Listed { decisions, knew_more }
     }
 
     /// Whether a call may wait for something outside this process. It is then run where it holds
@@ -199,14 +233,10 @@ impl Policy {
         let owned = self.lend(&mut guest, facts)?;
         // The store goes with the guest, and the request with the store.
         let said = guest.call(function, (Resource::<SharedFacts>::new_borrow(owned.rep()),))?;
-        Ok(Answer { said, knew_more: guest.state().knows_more })
+        Ok(Answer { said, knew: guest.state().knows })
     }
 
-    fn ask_many(
-        &self,
-        function: &ComponentExportIndex,
-        batch: &[Arc<Facts>],
-    ) -> Result<Vec<types::Decision>, Fault> {
+    fn ask_many(&self, function: &ComponentExportIndex, batch: &[Arc<Facts>]) -> Result<Answers, Fault> {
         if self.waits() {
             return waiting::apart(|| self.ask_many_here(function, batch))
                 .unwrap_or_else(|| Err(self.prepared.busy()));
@@ -214,11 +244,7 @@ impl Policy {
         self.ask_many_here(function, batch)
     }
 
-    fn ask_many_here(
-        &self,
-        function: &ComponentExportIndex,
-        batch: &[Arc<Facts>],
-    ) -> Result<Vec<types::Decision>, Fault> {
+    fn ask_many_here(&self, function: &ComponentExportIndex, batch: &[Arc<Facts>]) -> Result<Answers, Fault> {
         let budget = self.prepared.shared.limits.batch(batch.len());
         let mut guest = self.prepared.instantiate(budget)?;
         let owned = batch.iter().map(|facts| self.lend(&mut guest, facts)).collect::<Result<Vec<_>, _>>()?;
@@ -226,7 +252,7 @@ impl Policy {
         if said.len() != batch.len() {
             return Err(self.wrong_count(said.len(), batch.len()));
         }
-        Ok(said)
+        Ok(Answers { said, knew: guest.state().knows })
     }
 
     fn lend(&self, guest: &mut Guest, facts: &Arc<Facts>) -> Result<Resource<SharedFacts>, Fault> {

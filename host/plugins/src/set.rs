@@ -114,11 +114,6 @@ impl PluginSet {
         self.adapters.iter().map(|(server, adapter)| (server.as_str(), adapter))
     }
 
-    /// Whether a view that this set made must not be cached, because a policy looks at the clock.
-    pub fn uses_clock(&self) -> bool {
-        self.policies.iter().chain(&self.fallbacks).any(|policy| policy.uses_clock())
-    }
-
     /// Digest over order, components, releases, settings and authority of everything in the set.
     /// A pending ask and a cached view are bound to it, so that a change of any of them voids both.
     pub fn set_digest(&self) -> Digest {

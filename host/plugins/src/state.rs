@@ -62,9 +62,24 @@ pub(crate) struct State {
     pub(crate) wasi: Option<Box<WasiCtx>>,
     /// What a fault of this call is told with.
     pub(crate) trace: Trace,
-    /// Whether the guest knows or did more than the plain facts of its request account for, so that its
-    /// answer holds for this request alone.
-    pub(crate) knows_more: bool,
+    /// What the guest knows beyond the plain facts of its request.
+    pub(crate) knows: Knows,
+}
+
+/// What a guest knows or did in this call beyond the plain facts of its request.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Knows {
+    /// It looked at the definition, of which plain facts have the digest alone.
+    pub(crate) definition: bool,
+    /// It looked at or did anything else, so that its answer holds for this request alone.
+    pub(crate) more: bool,
+}
+
+impl Knows {
+    /// Whether the plain facts do not account for its answer.
+    pub(crate) fn anything(self) -> bool {
+        self.definition || self.more
+    }
 }
 
 /// What a guest did last in this call: should it end in a trap, this is what its author needs.
@@ -96,7 +111,7 @@ impl State {
         let mut table = ResourceTable::new();
         table.set_max_capacity(MAX_HANDLES);
         let growth = Growth::new(&shared.limits);
-        let knows_more = !shared.opened.is_nothing();
+        let knows = Knows { more: !shared.opened.is_nothing(), ..Knows::default() };
         Self {
             shared,
             table,
@@ -108,7 +123,7 @@ impl State {
             lent: false,
             wasi: None,
             trace: Trace::default(),
-            knows_more,
+            knows,
         }
     }
 

@@ -410,7 +410,7 @@ fn mcp_allow_does_not_outrank_what_the_configuration_asks_about_and_says_so() {
 }
 
 #[test]
-fn rl_003_rl_004_an_empty_bucket_holds_calls_and_refuses_none() {
+fn rl_003_rl_004_rl_005_an_empty_bucket_holds_calls_and_refuses_none() {
     let sandbox = sandbox();
     let ledger = sandbox.path("ledger").display().to_string();
     let entry = format!(

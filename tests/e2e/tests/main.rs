@@ -3,20 +3,24 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod apps;
+mod apr_rows;
 mod asks;
 mod aud_rows;
 mod audit;
 mod audit_faults;
 mod calls;
+mod cap_rows;
 mod capabilities;
 mod card;
 mod dispatch;
 mod docs;
 mod door;
 mod events;
+mod explained;
 #[allow(dead_code)] // the plugin host's own tests use the rest
 #[path = "../../../host/plugins/src/tests/guests.rs"]
 mod guests;
+mod hidden;
 mod hostile;
 mod hostile_bounds;
 mod hostile_loads;
@@ -34,6 +38,8 @@ mod lock;
 mod locked;
 mod logging;
 mod misbehaving;
+mod narrowed;
+mod notices;
 mod oci;
 mod operator;
 mod personas;
@@ -43,6 +49,7 @@ mod policies;
 mod preload;
 mod questions;
 mod registry;
+mod sec_rows;
 mod servers;
 mod sinks;
 mod sizes;

@@ -186,6 +186,41 @@ fn gate_elicit_eli_001_eli_002_eli_003_a_form_goes_to_the_client_of_its_call_and
 }
 
 #[test]
+fn eli_009_nothing_is_filled_in_for_the_person_whatever_the_field_is_called() {
+    let sandbox = server(LEGACY, "    env: { REGION: \"eu-value\", HOME: \"/home-value\" }\n");
+    sandbox.run_with(&["secret", "set", "USER_ID"], "stored-value", &[]).exits(0);
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize_with(ALL);
+    let text = || json!({ "type": "string" });
+    send(
+        &mut client,
+        100,
+        &ask_params(&[form(&json!({ "REGION": text(), "HOME": text(), "USER_ID": text() }))]),
+    );
+    let asked = question(&mut client);
+    for (name, field) in asked["params"]["requestedSchema"]["properties"].as_object().unwrap() {
+        let keys: Vec<&String> = field.as_object().unwrap().keys().collect();
+        assert_eq!(keys.len(), 2, "{name} has its type and its title: {field}");
+    }
+    assert!(!asked.to_string().contains("-value"), "{asked}");
+    // An answer without the fields reaches the server without them.
+    answer(&mut client, &asked, &json!({ "action": "accept", "content": {} }));
+    assert_eq!(heard(&next(&mut client)), json!([{ "action": "accept", "content": {} }]));
+}
+
+#[test]
+fn se_14_a_field_or_a_page_whose_name_looks_like_another_is_not_shown() {
+    let sandbox = server(LEGACY, "");
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize_with(ALL);
+    let page = json!({ "method": "elicitation/create", "params": {
+        "mode": "url", "message": "m", "url": "https://ex\u{430}mple.com/in", "elicitationId": "e" } });
+    let field = form(&json!({ "p\u{430}th": { "type": "string" } }));
+    let reply = call(&mut client, 100, &[page, field]);
+    assert_eq!(heard(&reply), json!([{ "action": "decline" }, { "action": "decline" }]));
+}
+
+#[test]
 fn eli_004_eli_005_eli_006_eli_007_a_form_is_one_form_whatever_it_asks() {
     let sandbox = server(LEGACY, "");
     let mut client = sandbox.serve_stdio(&[]);

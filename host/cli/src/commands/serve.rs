@@ -35,6 +35,10 @@ pub(crate) async fn run(explicit: Option<&Path>, args: Serve) -> Result<(), Fail
             .hint(format!("add it under personas.{}.servers in toolgate.yaml", args.persona)));
         }
     }
+    if !args.stdio && args.servers.is_some() {
+        return Err(Failure::usage("--servers is about one client, so it goes with --stdio")
+            .hint("over HTTP a client declares them itself, in the header X-Toolgate-Servers or in _meta"));
+    }
     let stop = CancellationToken::new();
     if args.stdio {
         let gateway = context::serving_gateway(config.clone())?;
@@ -46,6 +50,7 @@ pub(crate) async fn run(explicit: Option<&Path>, args: Serve) -> Result<(), Fail
             server_only: args.server,
             max_running,
             lane: args.lane,
+            servers: args.servers.map(Into::into),
             shutdown: stop.clone(),
             ..StdioOptions::new(args.persona)
         };

@@ -61,7 +61,8 @@ fn twenty_parallel_additions_lose_nothing_fp_23() {
         for number in 0..20 {
             let data_dir = &data_dir;
             scope.spawn(move || {
-                write_server(data_dir, &ManagedServer::stdio(format!("s{number}"), "x", Vec::new())).unwrap();
+                let own = ManagedServer::stdio(format!("s{number}"), "x", vec![number.to_string()]);
+                write_server(data_dir, &own).unwrap();
                 change_server(data_dir, "shared", |old| {
                     let mut server = old.unwrap_or_else(|| ManagedServer::stdio("shared", "x", Vec::new()));
                     let mut args = server.entry["args"].as_array().unwrap().clone();

@@ -26,13 +26,14 @@ pub(crate) const TOP: Keys = Keys {
         "servers",
         "personas",
         "skills",
+        "permissions",
         "approvals",
         "pins",
         "plugins",
         "audit",
     ],
     aliases: &[],
-    later: &["permissions", "registries", "agents", "presets"],
+    later: &["registries", "agents", "presets"],
 };
 
 /// Keys that only a file of the managed layer has; elsewhere they are refused with the reason.
@@ -123,6 +124,8 @@ pub(crate) const PERSONA_APPROVALS: Keys = keys(&["in_client"]);
 pub(crate) const APPROVALS: Keys = keys(&["timeout", "hold", "webhook"]);
 
 pub(crate) const APPROVALS_WEBHOOK: Keys = keys(&["url", "secret", "keys"]);
+pub(crate) const PERMISSIONS: Keys =
+    Keys { known: &["mcp"], aliases: &[], later: &["mcp_install", "web.fetch", "http.get", "file.write"] };
 pub(crate) const PINS: Keys = keys(&["first_use"]);
 pub(crate) const AUDIT: Keys = keys(&["durability", "arguments", "sinks"]);
 pub(crate) const SINK: Keys =
@@ -137,7 +140,7 @@ pub(crate) const HOST: Keys = keys(&["host", "ca", "private", "username", "passw
 pub(crate) const INDEX: Keys = keys(&["name", "url", "root", "refresh"]);
 pub(crate) const TRUST_RULE: Keys = keys(&["plugins", "any_of", "all_of", "keys", "index"]);
 pub(crate) const ANY_OF: Keys = keys(&["minimum", "keys"]);
-pub(crate) const LOAD: Keys = keys(&["plugin", "decisions", "settings", "grants"]);
+pub(crate) const LOAD: Keys = keys(&["plugin", "mode", "decisions", "settings", "grants"]);
 pub(crate) const GRANTS: Keys = keys(&["http", "secrets", "kv", "files"]);
 pub(crate) const GRANT_HTTP: Keys = keys(&["hosts", "methods", "max_response", "timeout"]);
 pub(crate) const GRANT_SECRET: Keys = keys(&["value", "send_to", "reveal"]);

@@ -194,6 +194,10 @@ fn read_load(reader: &mut Reader<'_>, item: Item) -> Option<Load> {
             .collect(),
         None => DEFAULT_DECISIONS.map(str::to_owned).to_vec(),
     };
+    let monitor = fields
+        .take("mode")
+        .and_then(|item| reader.choice(&item, &[("enforce", false), ("monitor", true)]))
+        .unwrap_or(false);
     let empty = || (Json::Object(Map::new()), Json::Object(Map::new()));
     let mut settings_places = Places::default();
     let (settings, shown_settings) = match fields.take("settings") {
@@ -216,6 +220,7 @@ fn read_load(reader: &mut Reader<'_>, item: Item) -> Option<Load> {
         dir,
         version,
         decisions,
+        monitor,
         settings_json,
         settings_places,
         pinned: None,

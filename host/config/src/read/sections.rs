@@ -9,6 +9,7 @@ use crate::commandline::resolve;
 use crate::error::{Place, Problem, quoted};
 use crate::model::{Approvals, Audit, FirstUse, Persona, Pins, Plugins, Serve};
 use crate::node::{Node, Value};
+use crate::permissions::{Permissions, read_permissions};
 use crate::server::Server;
 
 use super::persona::Enabled;
@@ -29,6 +30,7 @@ pub(crate) struct Top {
     /// Which persona names which server, and where; checked once every layer is known.
     pub(crate) bindings: Vec<Binding>,
     pub(crate) skills: Skills,
+    pub(crate) permissions: Permissions,
     pub(crate) approvals: Approvals,
     pub(crate) pins: Pins,
     pub(crate) plugins: Plugins,
@@ -75,6 +77,11 @@ pub(crate) fn read_top(reader: &mut Reader<'_>, node: Node) -> Top {
         top.skills = super::skills::read_skills(reader, item, &top.servers);
     }
     refuse_unknown_skills(reader, &enabled, &top);
+    if let Some(item) = fields.take("permissions") {
+        let of_skills = top.skills.servers.iter().map(|server| server.name.as_str());
+        let known: Vec<&str> = top.servers.keys().map(String::as_str).chain(of_skills).collect();
+        top.permissions = read_permissions(reader, item, &known);
+    }
     if let Some(item) = fields.take("approvals") {
         top.approvals = super::approvals::read_approvals(reader, item);
     }

@@ -22,6 +22,7 @@ fn places() -> Vec<(&'static str, &'static Keys)> {
         ("/properties/personas/additionalProperties/properties/capabilities", &keys::CAPABILITIES),
         ("/properties/personas/additionalProperties/properties/approvals", &keys::PERSONA_APPROVALS),
         ("/properties/skills/additionalProperties", &keys::SKILL),
+        ("/properties/permissions", &keys::PERMISSIONS),
         ("/properties/approvals", &keys::APPROVALS),
         ("/properties/approvals/properties/webhook", &keys::APPROVALS_WEBHOOK),
         ("/properties/pins", &keys::PINS),

@@ -46,6 +46,7 @@ impl Admitted {
             thread_id: claims.thread_id,
             era,
             server_only: self.server_only.clone(),
+            declared: claims.servers,
             plain_names: self.plain_names,
             abilities,
         }

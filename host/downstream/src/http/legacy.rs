@@ -20,7 +20,7 @@ use super::sessions::Session;
 use super::stream::{self, Item};
 use crate::backend::{Caller, Client};
 use crate::call::Asked;
-use crate::caller::Claims;
+use crate::caller::{Claims, both};
 use crate::changes::ListChanges;
 use crate::inbound::Refusal;
 use crate::running::Ticket;
@@ -141,10 +141,11 @@ async fn initialize(shared: &Arc<Shared>, admitted: &Admitted, accepts: Accepts,
         Ok(version) => version,
         Err(error) => return immediate(&request.id, Outcome::Error(error), accepts),
     };
-    if let Err(error) = claims(admitted, params) {
-        return answer::error(StatusCode::FORBIDDEN, Some(&request.id), error);
-    }
-    let session = match shared.sessions.create(admitted, version, legacy::abilities(params)) {
+    let declared = match claims(admitted, params) {
+        Ok(claims) => claims.servers,
+        Err(error) => return answer::error(StatusCode::FORBIDDEN, Some(&request.id), error),
+    };
+    let session = match shared.sessions.create(admitted, version, legacy::abilities(params), declared) {
         Ok(session) => session,
         Err(full) => return answer::too_many(&full.to_string()),
     };
@@ -249,6 +250,7 @@ fn claims(admitted: &Admitted, params: Option<&RawValue>) -> Result<Claims, Erro
 
 fn caller(session: &Session, admitted: &Admitted, params: Option<&RawValue>) -> Result<Caller, ErrorObject> {
     let claims = claims(admitted, params)?;
+    let claims = Claims { servers: both(claims.servers, session.declared.as_ref()), ..claims };
     Ok(admitted.caller(session.name.clone(), Era::Legacy, claims, session.abilities))
 }
 

@@ -44,6 +44,8 @@ pub(super) struct Session {
     pub(super) version: &'static str,
     /// What the client declared in its handshake that it can be asked.
     pub(super) abilities: Abilities,
+    /// The servers that it declared there; no request of the session has others.
+    pub(super) declared: Option<Arc<[String]>>,
     /// What it wants to see of logs.
     pub(super) wanted: Arc<Wanted>,
     /// What the client was asked and has not answered.
@@ -99,6 +101,7 @@ impl Sessions {
         admitted: &Admitted,
         version: &'static str,
         abilities: Abilities,
+        declared: Option<Arc<[String]>>,
     ) -> Result<Arc<Session>, Full> {
         let mut table = self.lock();
         if self.full(&table, admitted).is_some() {
@@ -112,6 +115,7 @@ impl Sessions {
             name: format!("http:{}", toolgate_base::random_hex(8)),
             version,
             abilities,
+            declared,
             wanted: Arc::default(),
             asking: Arc::default(),
             subscriber: Subscriber::new(),

@@ -18,7 +18,7 @@ use super::writer::Writer;
 use crate::asking::{Asking, Outlet, SessionAsker};
 use crate::backend::{Abilities, Backend, Caller, Client, Offers, Subscriber};
 use crate::call;
-use crate::caller::Claims;
+use crate::caller::{Claims, both};
 use crate::changes::ListChanges;
 use crate::inbound::{self, Inbound, Refusal};
 use crate::listening::{self, Listening, Step};
@@ -44,6 +44,8 @@ pub(super) struct Session {
     version: Mutex<Option<&'static str>>,
     /// The client of the initialize era, as far as it can be asked something.
     client: Mutex<Client>,
+    /// The servers that the handshake declared, where it did (SCP-018).
+    declared: Mutex<Option<Arc<[String]>>>,
     asking: Arc<Asking>,
     /// What a client of the initialize era wants to see of logs.
     wanted: Arc<Wanted>,
@@ -71,6 +73,7 @@ impl Session {
             id: format!("stdio:{}", toolgate_base::random_hex(8)),
             version: Mutex::new(None),
             client: Mutex::new(Client::silent()),
+            declared: Mutex::default(),
             asking: Arc::default(),
             wanted: Arc::default(),
             offers: Mutex::default(),
@@ -234,6 +237,12 @@ impl Session {
             Era::Modern => modern::client(request.params.as_deref()),
             Era::Legacy => self.client(),
         };
+        // A session stays within what its handshake declared, and every session within the process's own.
+        let of_session = match era {
+            Era::Modern => self.options.servers.clone(),
+            Era::Legacy => self.declared.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        };
+        let claims = Claims { servers: both(claims.servers, of_session.as_ref()), ..claims };
         Ok(self.as_caller(era, claims, client.abilities()))
     }
 
@@ -247,6 +256,7 @@ impl Session {
             thread_id: claims.thread_id,
             era,
             server_only: self.options.server_only.clone(),
+            declared: claims.servers,
             plain_names: self.options.plain_names,
             abilities,
         }
@@ -286,6 +296,8 @@ impl Session {
             self.wanted.clear();
             self.subscriber.end();
         }
+        let claims = Claims { servers: both(claims.servers, self.options.servers.as_ref()), ..claims };
+        self.declared.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&claims.servers);
         let abilities = legacy::abilities(params);
         self.set_client(abilities);
         Ok((version, self.as_caller(Era::Legacy, claims, abilities)))

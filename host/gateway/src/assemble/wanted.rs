@@ -117,7 +117,8 @@ fn entry_wants(config: &Config, entry: &Load) -> Result<Wanted, Refusal> {
     let settings = entry.settings_json.clone();
     let files = files_of(config, entry)?;
     let schema = files.schema.clone();
-    let admission = Admission { decisions, settings, schema, grants: entry.granted.clone() };
+    let grants = entry.granted.clone();
+    let admission = Admission { decisions, settings, schema, grants, monitored: entry.monitor };
     Ok(Wanted {
         files,
         admission,

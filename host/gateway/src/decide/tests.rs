@@ -4,7 +4,13 @@
 use super::*;
 
 fn said(plugin: &str, decision: Decision) -> PolicyDecision {
-    PolicyDecision { plugin: plugin.into(), digest: Digest::of(plugin.as_bytes()), fallback: false, decision }
+    PolicyDecision {
+        plugin: plugin.into(),
+        digest: Digest::of(plugin.as_bytes()),
+        fallback: false,
+        monitored: false,
+        decision,
+    }
 }
 
 fn allow() -> PolicyDecision {
@@ -51,7 +57,7 @@ fn what_nobody_allows_is_denied_by_the_host() {
 
 #[test]
 fn with_no_policy_loaded_nothing_passes() {
-    let binding = Binding::of(&["s".to_owned()], "s", None);
+    let binding = Binding::of(&["s".to_owned()], "s", None, None);
     let verdict = decide(&PluginSet::default(), &binding, Hook::Call, &facts());
     assert_eq!(verdict.ruling, Ruling::Deny);
     let listed = decide_list(&PluginSet::default(), &binding, &[facts(), facts()]);
@@ -61,9 +67,11 @@ fn with_no_policy_loaded_nothing_passes() {
 #[test]
 fn scp_002_a_server_that_is_not_bound_is_refused_before_any_policy_is_asked() {
     let bound = ["s".to_owned()];
-    for binding in
-        [Binding::of(&[], "s", None), Binding::of(&bound, "t", None), Binding::of(&bound, "s", Some("t"))]
-    {
+    for binding in [
+        Binding::of(&[], "s", None, None),
+        Binding::of(&bound, "t", None, None),
+        Binding::of(&bound, "s", Some("t"), None),
+    ] {
         let verdict = decide(&PluginSet::default(), &binding, Hook::Call, &facts());
         assert_eq!(verdict.ruling, Ruling::Deny);
         assert!(

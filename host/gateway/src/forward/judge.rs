@@ -20,8 +20,11 @@ impl Path {
     pub(super) async fn judge(&self, document: &Document) -> Result<By, Stop> {
         self.record(Moment::Policy(deeds::hook(self.deed)), document);
         let facts = self.facts(Some(document.clone()));
-        for _ in 0..=MAX_REVIEWS {
+        for review in 0..=MAX_REVIEWS {
             let verdict = self.verdict(&facts);
+            if review == 0 {
+                self.gateway.note_monitored(&self.call, deeds::hook(self.deed), &verdict);
+            }
             match verdict.ruling {
                 Ruling::Allow => return Ok(By::Policies),
                 Ruling::Deny => return Err(self.denied(&verdict).await),

@@ -175,7 +175,10 @@ impl Path {
         let facts =
             facts::of_question(gateway, caller, &handle.server, &handle.surface, &handle.item, about, kind);
         let binding = gateway.binding(caller, &handle.server.name);
-        decide::decide(&gateway.plugins().plugins, &binding, Hook::Elicit, &facts::shared(facts))
+        let plugins = gateway.plugins();
+        let verdict = decide::decide(&plugins.plugins, &binding, Hook::Elicit, &facts::shared(facts));
+        gateway.note_monitored(&self.call, Hook::Elicit, &verdict);
+        verdict
     }
 
     /// A page has an id in the legacy era alone.

@@ -9,19 +9,19 @@ use serde_json::value::RawValue;
 use toolgate_plugins::{Change, Document, Hook, Moment};
 use toolgate_store::{AuditRow, Deed};
 use toolgate_wire::envelope::{self, ResultKind};
-use toolgate_wire::{Outcome, edit};
+use toolgate_wire::{ErrorObject, Outcome, edit};
 
 use super::{Path, Stop};
-use crate::decide::{self, Ruling};
+use crate::decide::{self, Ruling, Verdict};
 use crate::reply::{self, ErrorCode, ErrorDetails};
 use crate::{catalog, redact, rewrite};
 
 impl Path {
-    /// Step 10: adapter, result policies, audit. A server's own error passes as it is.
+    /// Step 10: adapter, result policies, audit.
     pub(crate) async fn received(&self, outcome: Outcome) -> Outcome {
-        let Outcome::Result(result) = outcome else {
-            self.note(AuditRow::completed(&self.call, true));
-            return outcome;
+        let result = match outcome {
+            Outcome::Result(result) => result,
+            Outcome::Error(error) => return self.received_error(error).await,
         };
         if let Some(fault) = fault_of(&result) {
             self.note(AuditRow::completed(&self.call, true));
@@ -41,12 +41,67 @@ impl Path {
         }
     }
 
+    /// A server's own error is its words as much as a result is, and a model reads both. It keeps its code
+    /// and passes as it is, unless a result policy has something to say about it.
+    async fn received_error(&self, error: ErrorObject) -> Outcome {
+        let judged = self.judged_error(error).await;
+        self.note(AuditRow::completed(&self.call, true));
+        match judged {
+            Ok(error) => Outcome::Error(error),
+            Err(Stop(refusal)) => refusal,
+        }
+    }
+
+    /// Policies get it as the document `{"error": …}`, which tells it from a result.
+    async fn judged_error(&self, error: ErrorObject) -> Result<ErrorObject, Stop> {
+        if !self.is_judged() {
+            return Ok(error);
+        }
+        let document = Document::new(format!(r#"{{"error":{}}}"#, error.to_json()));
+        self.record(Moment::Policy(Hook::Result), &document);
+        let Some(changed) = self.passed(document).await? else { return Ok(error) };
+        let changed = edit::get(changed.text(), "/error").and_then(ErrorObject::from_json);
+        // What a policy left is no error any more, so the error it was may not pass either.
+        changed.ok_or_else(|| self.refuse(ErrorCode::ResultDenied, "a policy left nothing of the error"))
+    }
+
+    /// Whether anybody judges what comes back.
+    pub(super) fn is_judged(&self) -> bool {
+        let in_force = self.gateway.plugins();
+        in_force.plugins.policies().iter().any(|policy| policy.has(Hook::Result))
+    }
+
+    /// The verdict of the hook result about what a server said.
+    pub(super) fn result_verdict(&self, document: &Document) -> Verdict {
+        let binding = self.gateway.binding(&self.caller, &self.handle.server.name);
+        let facts = self.facts(Some(document.clone()));
+        let verdict = decide::decide(&self.gateway.plugins().plugins, &binding, Hook::Result, &facts);
+        self.gateway.note_monitored(&self.call, Hook::Result, &verdict);
+        verdict
+    }
+
+    /// What the result policies let pass; `None` where they change nothing.
+    async fn passed(&self, document: Document) -> Result<Option<Document>, Stop> {
+        let verdict = self.result_verdict(&document);
+        // Whatever becomes of it: what was hidden in it is in the log.
+        let _ = self.gateway.note_hidden_result(&self.call, &document);
+        if verdict.ruling != Ruling::Allow {
+            self.gateway.note_denial(&self.call, &verdict).await;
+            let text = format!("The result was withheld by Toolgate: {}", verdict.reason);
+            let details = ErrorDetails { by: verdict.by.clone(), ..self.details() };
+            return Err(Stop(reply::refuse(self.deed, ErrorCode::ResultDenied, &text, &details)));
+        }
+        if verdict.redactions.is_empty() {
+            return Ok(None);
+        }
+        redact::redact(document.text(), &verdict.redactions)
+            .map(|text| Some(Document::new(text)))
+            .map_err(|error| self.refuse(ErrorCode::ResultDenied, &error.to_string()))
+    }
+
     async fn judged_result(&self, result: &RawValue) -> Result<Option<Box<RawValue>>, Stop> {
         let adapter = if self.deed == Deed::Call { self.adapter()? } else { None };
-        let in_force = self.gateway.plugins();
-        let plugins = &in_force.plugins;
-        let is_judged = adapter.is_some() || plugins.policies().iter().any(|policy| policy.has(Hook::Result));
-        if !is_judged && !self.gateway.recorder.is_on() {
+        if adapter.is_none() && !self.is_judged() && !self.gateway.recorder.is_on() {
             return Ok(None);
         }
         let mut document = Document::new(result.get());
@@ -69,20 +124,8 @@ impl Path {
             }
         }
         self.record(Moment::Policy(Hook::Result), &document);
-        let binding = self.gateway.binding(&self.caller, &self.handle.server.name);
-        let facts = self.facts(Some(document.clone()));
-        let verdict = decide::decide(plugins, &binding, Hook::Result, &facts);
-        if verdict.ruling != Ruling::Allow {
-            self.gateway.note_denial(&self.call, &verdict).await;
-            let text = format!("The result was withheld by Toolgate: {}", verdict.reason);
-            let details = ErrorDetails { by: verdict.by.clone(), ..self.details() };
-            return Err(Stop(reply::refuse(self.deed, ErrorCode::ResultDenied, &text, &details)));
-        }
-        if !verdict.redactions.is_empty() {
-            self.gateway.note_hidden_result(&self.call, &verdict, &document);
-            let text = redact::redact(document.text(), &verdict.redactions)
-                .map_err(|error| self.refuse(ErrorCode::ResultDenied, &error.to_string()))?;
-            document = Document::new(text);
+        if let Some(passed) = self.passed(document.clone()).await? {
+            document = passed;
             changed = true;
         }
         if !changed {

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use serde_json::json;
-use toolgate_base::{display, hidden};
+use toolgate_base::{display, hidden, lookalike};
 use toolgate_net::Url;
 use toolgate_wire::{Outcome, edit};
 
@@ -40,7 +40,8 @@ pub(super) fn form(server: &str, params: &str) -> Result<Shown, String> {
     let mut fields = Vec::new();
     let mut sensitive = Vec::new();
     for (key, property) in properties {
-        if key.chars().count() > MAX_KEY || hidden::find(&key).is_some() {
+        let looks_like_another = lookalike::find(&key).is_some();
+        if key.chars().count() > MAX_KEY || hidden::find(&key).is_some() || looks_like_another {
             return Err("a name of a field of its form cannot be shown".to_owned());
         }
         if is_unsafe(&key) {
@@ -196,6 +197,12 @@ fn check_url(url: &str) -> Result<(), String> {
         return Err(format!("its address is longer than {MAX_URL} characters"));
     }
     let parsed = Url::parse(url).map_err(|_| "its address is none")?;
+    // A person reads the address as it was written, not as it is resolved.
+    let written = url.split_once("//").map_or(url, |(_, rest)| rest);
+    let written = written.split(['/', '?', '#', '\\']).next().unwrap_or(written);
+    if lookalike::find(written).is_some() {
+        return Err("the host of its address is written with letters that look like others".to_owned());
+    }
     if !parsed.username().is_empty() || parsed.password().is_some() {
         return Err("its address has a user name or password in it".to_owned());
     }

@@ -68,6 +68,46 @@ fn a_name_covers_that_name_only_cap_021_ft_06() {
 }
 
 #[test]
+fn cap_009_cap_010_a_channel_is_named_or_all_are_meant() {
+    assert!(covers("channel.send:team", "channel.send:team"));
+    assert!(!covers("channel.send:team", "channel.send:other"));
+    assert!(!covers("channel.send:team", "channel.send:team-2"));
+    assert!(covers("channel.send:*", "channel.send:team") && covers("channel.send:*", "channel.send:other"));
+}
+
+#[test]
+fn cap_011_cap_012_cap_013_cap_014_the_scope_says_whose_and_no_label_stands_for_another() {
+    let labels = ["schedule.manage:own", "memory.access:thread", "net.http:egress", "db.query:own"];
+    for (number, label) in labels.iter().enumerate() {
+        for (other, asked) in labels.iter().enumerate() {
+            assert_eq!(covers(label, asked), number == other, "{label} {asked}");
+        }
+        let (whole, _) = label.split_once(':').unwrap();
+        assert!(!covers(label, whole) && !covers(label, &format!("{whole}:all")), "{label}");
+    }
+}
+
+#[test]
+fn cap_015_cap_016_cap_017_cap_018_a_label_without_scope_is_that_one_action() {
+    let labels = ["subagent.invoke", "subagent.background", "fs.read", "fs.write"];
+    for (number, label) in labels.iter().enumerate() {
+        for (other, asked) in labels.iter().enumerate() {
+            assert_eq!(covers(label, asked), number == other, "{label} {asked}");
+        }
+        assert!(!covers(label, &format!("{label}:anything")), "{label}");
+    }
+}
+
+#[test]
+fn cap_019_a_wildcard_sends_to_every_persona_and_opens_nothing_else() {
+    assert!(
+        covers("persona.send:*", "persona.send:coder") && covers("persona.send:*", "persona.send:writer")
+    );
+    assert!(!covers("persona.send:*", "persona.list:coder"));
+    assert!(!covers("persona.send:coder", "persona.send:writer"));
+}
+
+#[test]
 fn a_server_covers_all_its_tools_and_no_other_server() {
     for pattern in ["mcp.call:github", "mcp.call:github/*"] {
         assert!(covers(pattern, "mcp.call:github/create_issue"), "{pattern}");

@@ -9,7 +9,7 @@ use crate::text;
 
 impl Host for State {
     fn write(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
-        self.knows_more = true;
+        self.knows.more = true;
         self.log_lines = self.log_lines.saturating_add(1);
         let plugin = self.shared.name.as_str();
         if self.log_lines > MAX_LOG_LINES {

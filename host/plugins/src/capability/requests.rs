@@ -13,7 +13,6 @@ impl State {
         &mut self,
         document: Option<Document>,
     ) -> wasmtime::Result<Option<Resource<Document>>> {
-        self.knows_more = true;
         Ok(match document {
             Some(document) => Some(self.table.push(document)?),
             None => None,
@@ -31,7 +30,7 @@ impl HostRequest for State {
     }
 
     fn session(&mut self, request: Resource<SharedFacts>) -> wasmtime::Result<String> {
-        self.knows_more = true;
+        self.knows.more = true;
         Ok(self.table.get(&request)?.session.clone())
     }
 
@@ -109,11 +108,20 @@ impl HostRequest for State {
 
     fn definition(&mut self, request: Resource<SharedFacts>) -> wasmtime::Result<Option<Resource<Document>>> {
         let definition = self.table.get(&request)?.definition.clone();
+        self.knows.definition = true;
         self.document_handle(definition)
     }
 
     fn document(&mut self, request: Resource<SharedFacts>) -> wasmtime::Result<Option<Resource<Document>>> {
-        let document = self.table.get(&request)?.document.clone();
+        let facts = self.table.get(&request)?;
+        let document = facts.document.clone();
+        // What the hook list is about is the definition itself.
+        let both = document.as_ref().zip(facts.definition.as_ref());
+        if both.is_some_and(|(document, definition)| document.is_same(definition)) {
+            self.knows.definition = true;
+        } else {
+            self.knows.more = true;
+        }
         self.document_handle(document)
     }
 

@@ -160,6 +160,10 @@ pub enum Event {
     PluginPutAside,
     /// A definition or a result holds characters that a person does not see.
     HiddenTextFound,
+    /// A policy in mode `monitor` would have said something; it decided nothing.
+    PolicyMonitored,
+    /// A policy withheld what a server said while a call ran: a step of its progress, or its log.
+    McpMessageWithheld,
     /// An index of plugins revoked a plugin that was in force, or a key that signed it.
     PluginRevoked,
     /// A newer release of an installed plugin was not taken by itself; says why, and what it may do more.
@@ -255,6 +259,8 @@ impl Event {
         Self::PluginsChanged,
         Self::PluginPutAside,
         Self::HiddenTextFound,
+        Self::PolicyMonitored,
+        Self::McpMessageWithheld,
         Self::PluginRevoked,
         Self::PluginUpdateLeft,
         Self::IndexRefreshed,
@@ -343,6 +349,8 @@ impl Event {
             Self::PluginsChanged => "plugins_changed",
             Self::PluginPutAside => "plugin_put_aside",
             Self::HiddenTextFound => "hidden_text_found",
+            Self::PolicyMonitored => "policy_monitored",
+            Self::McpMessageWithheld => "mcp_message_withheld",
             Self::PluginRevoked => "plugin_revoked",
             Self::PluginUpdateLeft => "plugin_update_left",
             Self::IndexRefreshed => "index_refreshed",
@@ -407,6 +415,8 @@ impl Event {
             Self::ApprovalTimeout => "approval.timeout",
             Self::PluginLoaded | Self::PluginRefused | Self::PluginsChanged => "plugin.load",
             Self::PluginTrap | Self::PluginPutAside => "plugin.run",
+            Self::PolicyMonitored => "policy.monitor",
+            Self::McpMessageWithheld => "message.withhold",
             Self::PluginRevoked => "plugin.revoke",
             Self::IndexRefreshed | Self::IndexRefused => "plugin.index",
             Self::PluginInstalled | Self::PluginUpdateLeft => "plugin.install",

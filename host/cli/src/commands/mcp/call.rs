@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use toolgate_gateway::{Call, Caller, Client, Deed, Explanation, Gateway, Target};
+use toolgate_gateway::{Call, Caller, Client, Deed, Explanation, Gateway, PolicyLine, Target};
 use toolgate_wire::{Id, Outcome};
 
 use crate::args::{McpCall, McpExplain};
@@ -173,14 +173,21 @@ fn print_explanation(explained: &Explanation) -> Result<(), Failure> {
     let matched = explained.matched_approval.as_ref().or(explained.matched_allow.as_ref());
     output::line(&format!("  matched by  {}", matched.map_or("nothing", String::as_str)))?;
     output::line(&format!("  pin         {} ({})", explained.pin, explained.definition))?;
-    let rows: Vec<Vec<String>> = explained
-        .policies
-        .iter()
-        .map(|said| {
-            let name =
-                if said.fallback { format!("{} (fallback)", said.plugin) } else { said.plugin.clone() };
-            vec![name, said.decision.to_owned(), said.digest.chars().take(19).collect(), said.reason.clone()]
-        })
-        .collect();
-    output::table(&["POLICY", "DECISION", "DIGEST", "REASON"], &rows)
+    let listing = explained.listing.iter().map(|said| policy_row("list", said));
+    let rows: Vec<Vec<String>> =
+        explained.policies.iter().map(|said| policy_row("call", said)).chain(listing).collect();
+    output::table(&["ABOUT", "POLICY", "DECISION", "DIGEST", "REASON"], &rows)
+}
+
+fn policy_row(about: &str, said: &PolicyLine) -> Vec<String> {
+    let mut name = said.plugin.clone();
+    if said.fallback {
+        name += " (fallback)";
+    }
+    let decision = match said.mode {
+        "monitor" => format!("{} (monitor: decides nothing)", said.decision),
+        _ => said.decision.to_owned(),
+    };
+    let digest = said.digest.chars().take(19).collect();
+    vec![about.to_owned(), name, decision, digest, said.reason.clone()]
 }

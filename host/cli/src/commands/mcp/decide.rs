@@ -24,6 +24,7 @@ pub(crate) async fn decide(
     let config = context::config(explicit)?;
     let caller = context::operator(&config, &args.persona)?;
     let pattern = pattern(&config, &args.what)?;
+    refuse_for_host_escape(&config, &args.what, decision)?;
     let what = format!(
         "From now on persona '{}' may use {}{} without an ask.",
         args.persona,
@@ -72,6 +73,22 @@ fn pattern(config: &Config, what: &str) -> Result<String, Failure> {
     text.parse::<toolgate_labels::Pattern>()
         .map_err(|error| Failure::usage(format!("'{what}' is no SERVER or SERVER/TOOL: {error}")))?;
     Ok(text)
+}
+
+/// What can leave its sandbox is approved for a session at most (APR-020, TRU-006).
+fn refuse_for_host_escape(config: &Config, what: &str, decision: Standing) -> Result<(), Failure> {
+    let server = what.split_once('/').map_or(what, |(server, _)| server);
+    let escapes = config.servers.get(server).is_some_and(|server| server.trust.host_escape);
+    if decision != Standing::Allow || !escapes {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "server '{server}' has trust.host_escape, so nothing of it is allowed for good"
+    ))
+    .hint(
+        "grant its asks with `toolgate approvals grant ASK --for session`, or name single tools under \
+               trust.auto_approve_tools in toolgate.yaml",
+    ))
 }
 
 /// The label of toolgate.yaml that goes on asking about exactly what was allowed.

@@ -77,8 +77,9 @@ fn ask(directory: &Path, documents: &[Recorded]) -> Result<Vec<Outcome>, Failure
     let schema = fs::read(directory.join(SCHEMA_FILE)).ok().map(Into::into);
     let settings = settings(directory)?;
     let places = Places::of_text(directory.join(SETTINGS), "settings", &settings);
+    let grants = grants(directory, &release)?;
     let admission =
-        Admission { decisions: DecisionSet::ALL, settings, schema, grants: grants(directory, &release)? };
+        Admission { decisions: DecisionSet::ALL, settings, schema, grants, ..Admission::default() };
     tell_closed(&release);
     rehearse(&component, &release, &admission, documents).map_err(|error| match error {
         RehearsalError::Host(_) => Failure::failed(error),

@@ -59,7 +59,7 @@ fn single_mistakes_word_for_word() {
 #[test]
 fn what_is_not_built_yet_is_refused_and_never_ignored() {
     for (key, text) in [
-        ("permissions", "permissions: {}\n"),
+        ("web.fetch", "permissions: {web.fetch: allow}\n"),
         ("registries", "registries: []\n"),
         ("agents", "agents: {}\n"),
         ("presets", "presets: {}\n"),

@@ -1,8 +1,9 @@
-//! Hidden text in the strings and names of a document (row SE-01).
+//! Hidden text in the strings and names of a document (row SE-01), and names that are made to be taken
+//! for others (row SE-14).
 
-use toolgate_base::hidden;
+use toolgate_base::{hidden, lookalike};
 
-use crate::json::{self, Visit};
+use crate::json::{self, Role, Visit};
 
 /// Most findings that a guest gets.
 const MAX_FINDINGS: usize = 64;
@@ -26,9 +27,14 @@ pub struct Finding {
 /// as one string: nothing is called clean because it could not be parsed.
 pub fn findings(text: &str) -> Vec<Finding> {
     let mut found = Vec::new();
-    let whole = json::visit_strings(text, "", &mut |pointer, raw, _| {
+    let whole = json::visit_strings(text, "", &mut |pointer, raw, role| {
         match json::unescape(raw) {
-            Ok(value) => found.extend(hidden::find(&value).map(|finding| describe(pointer, finding))),
+            Ok(value) => {
+                found.extend(hidden::find(&value).map(|finding| describe(pointer, finding)));
+                if is_name(pointer, role) {
+                    found.extend(lookalike::find(&value).map(|finding| describe(pointer, finding)));
+                }
+            }
             Err(_) => found.extend(hidden::find(raw).map(|finding| describe(pointer, finding))),
         }
         if found.len() < MAX_FINDINGS { Visit::On } else { Visit::Stop }
@@ -37,6 +43,18 @@ pub fn findings(text: &str) -> Vec<Finding> {
         found.extend(hidden::find(text).map(|finding| describe("", finding)));
     }
     found
+}
+
+/// Whether a string names what a model calls or fills in: a definition itself, or a field of its schemas.
+fn is_name(pointer: &str, role: Role) -> bool {
+    const SCHEMAS: [&str; 3] = ["/inputSchema/", "/outputSchema/", "/requestedSchema/"];
+    match role {
+        Role::Value => pointer == "/name",
+        Role::Key => {
+            SCHEMAS.iter().any(|schema| pointer.starts_with(schema))
+                && pointer.rsplit_once('/').is_some_and(|(parent, _)| parent.ends_with("/properties"))
+        }
+    }
 }
 
 fn describe(pointer: &str, finding: hidden::Finding) -> Finding {
