@@ -75,6 +75,7 @@ impl Waiting {
             progress: None,
             hold: Duration::ZERO,
             client,
+            subscriber: None,
             had_round: false,
             round: Mutex::default(),
             turns,

@@ -123,6 +123,14 @@ impl Gateway {
         // Whether its resources can be subscribed to is known when it runs; refused is clearer than never
         // offered.
         let completions = prompts || has(DefinitionKind::Template);
-        Offers { prompts, resources, completions, logging, subscribe: resources, tasks, views: surface.has_views() }
+        Offers {
+            prompts,
+            resources,
+            completions,
+            logging,
+            subscribe: resources,
+            tasks,
+            views: surface.has_views(),
+        }
     }
 }

@@ -88,9 +88,7 @@ impl ErrorCode {
             | Self::ServerUnavailable
             | Self::MayHaveRun
             | Self::RateLimited
-            | Self::NotHonored => {
-                codes::UPSTREAM_UNAVAILABLE
-            }
+            | Self::NotHonored => codes::UPSTREAM_UNAVAILABLE,
             Self::Authentication => codes::AUTHENTICATION_NEEDED,
             Self::TimedOut | Self::TaskRunning => codes::TIMED_OUT,
             Self::Adapter => codes::PLUGIN_FAULT,
