@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use toolgate_net::Url;
 
 use crate::error::{Level, Notice};
-use crate::model::Persona;
+use crate::persona::Persona;
 use crate::server::{Origin, Server, Transport};
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ mod masked;
 mod model;
 mod node;
 mod permissions;
+mod persona;
 mod places;
 pub mod plugins_layer;
 mod read;
@@ -49,11 +50,11 @@ pub use index::{Index, SourceHost, Updates};
 pub use load::{load, load_locked, load_with};
 pub use masked::{mask_url, masked, masked_server};
 pub use model::{
-    ApprovalWebhook, Approvals, Arguments, Audit, Bundle, Capabilities, Config, DEFAULT_PERSONA, Durability,
-    FirstUse, Load, Persona, PersonaApprovals, Pinned, PinnedBy, Pins, Plugins, Serve, TrustRule,
-    grants_digest,
+    ApprovalWebhook, Approvals, Arguments, Audit, Bundle, Config, DEFAULT_PERSONA, Durability, FirstUse,
+    Load, Pinned, PinnedBy, Pins, Plugins, Serve, TrustRule, grants_digest,
 };
 pub use permissions::{Permissions, Permit};
+pub use persona::{Capabilities, Persona, PersonaApprovals};
 pub use places::Places;
 pub use server::{
     AdapterUse, Instance, Origin, Protocol, Restarts, Server, ToolFilter, Transport, Trust,

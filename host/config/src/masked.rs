@@ -9,8 +9,9 @@ use toolgate_net::Url;
 
 use crate::duration::show;
 use crate::index::Updates;
-use crate::model::{Arguments, Bundle, Config, Durability, FirstUse, Persona};
+use crate::model::{Arguments, Bundle, Config, Durability, FirstUse};
 use crate::permissions::Permissions;
+use crate::persona::Persona;
 use crate::server::{Instance, Origin, Protocol, Server, Transport, looks_like_secret};
 use crate::sink::{Sink, SinkFormat, SinkTarget};
 

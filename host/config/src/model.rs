@@ -12,7 +12,6 @@ use std::time::Duration;
 use serde_json::Value;
 use toolgate_base::Secret;
 use toolgate_grants::Grants;
-use toolgate_labels::Pattern;
 use toolgate_signing::{Digest, PublicKey};
 
 use crate::error::ConfigError;
@@ -21,11 +20,12 @@ use crate::expand::{VariableUse, Variables};
 use crate::grants;
 use crate::index::{Index, SourceHost, Updates};
 use crate::permissions::Permissions;
+use crate::persona::Persona;
 use crate::places::Places;
 use crate::plugins_layer::PluginsLayer;
 use crate::server::Server;
 use crate::sink::Sink;
-use crate::skill::{Lane, Skill};
+use crate::skill::Skill;
 
 /// The persona that always exists and is meant wherever none is named.
 pub const DEFAULT_PERSONA: &str = "default";
@@ -123,96 +123,6 @@ impl Config {
     pub fn is_bound(&self, persona: &str, server: &str) -> bool {
         self.personas.get(persona).is_some_and(|found| found.lane_of(server).is_some())
     }
-}
-
-/// As whom an agent acts.
-#[derive(Debug, Clone)]
-pub struct Persona {
-    /// The key in `personas`.
-    pub name: String,
-    /// The servers it is bound to in every lane: sorted, without doubles, each of them in
-    /// [`Config::servers`].
-    pub servers: Vec<String>,
-    /// The skills it has enabled.
-    pub skills: Vec<String>,
-    /// [`Self::servers`] and those of its skills, by lane, in the order of [`Lane::ALL`].
-    lanes: [Vec<String>; 3],
-    /// Its labels. `None`: no `capabilities` block, so the policy `toolgate/capabilities` abstains.
-    pub capabilities: Option<Capabilities>,
-    /// Where its asks may be answered.
-    pub approvals: PersonaApprovals,
-}
-
-impl Persona {
-    /// A persona without servers and without a `capabilities` block.
-    pub fn named(name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            servers: Vec::new(),
-            skills: Vec::new(),
-            lanes: Default::default(),
-            capabilities: None,
-            approvals: PersonaApprovals::default(),
-        }
-    }
-}
-
-impl Persona {
-    /// The servers that exist for it in a lane: sorted, without doubles (row SCP-012).
-    pub fn servers_in(&self, lane: Lane) -> &[String] {
-        let [main, background_job, automation] = &self.lanes;
-        match lane {
-            Lane::Main => main,
-            Lane::BackgroundJob => background_job,
-            Lane::Automation => automation,
-        }
-    }
-
-    /// A lane in which this server exists for it; the first of [`Lane::ALL`].
-    pub fn lane_of(&self, server: &str) -> Option<Lane> {
-        Lane::ALL.into_iter().find(|lane| self.servers_in(*lane).iter().any(|bound| bound == server))
-    }
-
-    /// The servers that exist for it in any lane; some of them more than once.
-    pub(crate) fn all_servers(&self) -> impl Iterator<Item = &String> {
-        self.servers.iter().chain(self.lanes.iter().flatten())
-    }
-
-    /// Takes a server away from it in every lane.
-    pub(crate) fn leave_out(&mut self, server: &str) {
-        for list in self.lanes.iter_mut().chain([&mut self.servers]) {
-            list.retain(|name| name != server);
-        }
-    }
-
-    /// Works out which servers exist in which lane.
-    pub(crate) fn bind_lanes(&mut self, skills: &BTreeMap<String, Skill>) {
-        let enabled: Vec<&Skill> = self.skills.iter().filter_map(|name| skills.get(name)).collect();
-        self.lanes = Lane::ALL.map(|lane| {
-            let admitted = enabled.iter().filter(|skill| skill.runtime.admits(lane));
-            let mut servers: Vec<String> =
-                self.servers.iter().chain(admitted.flat_map(|skill| &skill.servers)).cloned().collect();
-            servers.sort();
-            servers.dedup();
-            servers
-        });
-    }
-}
-
-/// The capability labels of a persona (rows CAP-*).
-#[derive(Debug, Clone, Default)]
-pub struct Capabilities {
-    /// What it may do without being asked.
-    pub allow: Vec<Pattern>,
-    /// What a person must be asked for; alias `requireApproval`. Wins over `allow`.
-    pub require_approval: Vec<Pattern>,
-}
-
-/// The `approvals` block of a persona.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct PersonaApprovals {
-    /// Whether an ask may be shown in the client it came from. `None`: yes on stdio, no over HTTP.
-    pub in_client: Option<bool>,
 }
 
 /// A release that was taken back within three days reaches nobody who waits for them.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use toolgate_labels::Pattern;
 
 use crate::error::Place;
-use crate::model::{Capabilities, Persona, PersonaApprovals};
+use crate::persona::{Capabilities, Persona, PersonaApprovals};
 
 use super::sections::Binding;
 use super::{Item, Reader, keys};

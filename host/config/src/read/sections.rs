@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use crate::commandline::resolve;
 use crate::error::{Place, Problem, quoted};
-use crate::model::{Approvals, Audit, FirstUse, Persona, Pins, Plugins, Serve};
+use crate::model::{Approvals, Audit, FirstUse, Pins, Plugins, Serve};
 use crate::node::{Node, Value};
 use crate::permissions::{Permissions, read_permissions};
+use crate::persona::Persona;
 use crate::server::Server;
 
 use super::persona::Enabled;
