@@ -146,7 +146,7 @@ impl Gateway {
             OpenError::Failed { code, told }
         })?;
         self.remember_era(server, opened.era());
-        let surface = self.first_listing(server, &opened).await.map_err(|reason| {
+        let surface = Box::pin(self.first_listing(server, &opened)).await.map_err(|reason| {
             self.note_failure(link, server, reason.clone());
             OpenError::Listing { server: server.name.clone(), reason }
         });

@@ -89,7 +89,7 @@ pub(crate) async fn follow(
             Event::ListChanged(kind) => {
                 tokio::time::sleep(RELIST_PAUSE.saturating_sub(listed.elapsed())).await;
                 listed = Instant::now();
-                gateway.relist(&server, &live, kind).await;
+                Box::pin(gateway.relist(&server, &live, kind)).await;
             }
             Event::Notification(said) if said.method == tasks::PUSH => {
                 gateway.task_pushed(&server.name, &live, said.params);

@@ -64,15 +64,16 @@ impl Gateway {
                         }
                     }
                 }
-                Err(error) => match self.next_attempt(key, &error) {
-                    Some(due) => tokio::time::sleep_until(due.into()).await,
-                    None => {
-                        let told = format!("{error}; subscribe again when it is back");
-                        for (uri, watcher) in self.watchers_of(key, &caller.persona, &caller.credential) {
-                            self.end_subscription(key, server, &uri, &watcher, error.code(), &told);
-                        }
+                Err(error) => {
+                    if let Some(due) = self.next_attempt(key, &error) {
+                        tokio::time::sleep_until(due.into()).await;
+                        continue;
                     }
-                },
+                    let told = format!("{error}; subscribe again when it is back");
+                    for (uri, watcher) in self.watchers_of(key, &caller.persona, &caller.credential) {
+                        self.end_subscription(key, server, &uri, &watcher, error.code(), &told);
+                    }
+                }
             }
         }
     }
@@ -80,8 +81,10 @@ impl Gateway {
     /// When opening is worth another try; `None` where it is not.
     fn next_attempt(&self, key: &Key, error: &OpenError) -> Option<Instant> {
         match error {
-            OpenError::Denied(_) | OpenError::Unusable(_) | OpenError::Ending { .. } => return None,
-            OpenError::Failed { code: ErrorCode::Authentication, .. } => return None,
+            OpenError::Denied(_)
+            | OpenError::Unusable(_)
+            | OpenError::Ending { .. }
+            | OpenError::Failed { code: ErrorCode::Authentication, .. } => return None,
             _ => {}
         }
         match self.links.find(key)?.standing().1 {
@@ -126,7 +129,9 @@ impl Gateway {
             Ok(Outcome::Result(_)) => {
                 self.subscriptions.renewed(key, uri, live);
                 self.store.append_detached(AuditRow::resource_updated(&server.name, uri, true));
-                watchers.iter().for_each(|watcher| watcher.inbox.updated(watcher.shown.clone()));
+                for watcher in &watchers {
+                    watcher.inbox.updated(watcher.shown.clone());
+                }
                 return;
             }
             Ok(Outcome::Error(error)) => format!(

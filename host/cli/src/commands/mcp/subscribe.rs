@@ -100,7 +100,7 @@ async fn ask(
         subscriber: Some(Arc::clone(subscriber)),
     };
     let target = Target::Original { server: args.server.clone(), tool: uri.to_owned() };
-    match gateway.forward_to(caller, Deed::Subscribe, target, call).await {
+    match Box::pin(gateway.forward_to(caller, Deed::Subscribe, target, call)).await {
         Outcome::Result(_) => Ok(None),
         Outcome::Error(error) if is_declined(&error) => Ok(Some(failure(&error))),
         Outcome::Error(error) => Err(failure(&error)),
