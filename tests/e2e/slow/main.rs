@@ -81,7 +81,7 @@ fn gate_rebuild_what_was_signed_is_what_its_sources_give_and_a_changed_source_is
         for part in ["are not those of", "nothing was compiled", "next:"] {
             assert!(run.stderr.contains(part), "{file}: {part} is missing in {run:?}");
         }
-        assert!(started.elapsed() < Duration::from_secs(60), "nothing was compiled");
+        assert!(started.elapsed() < Duration::from_mins(1), "nothing was compiled");
         author.sandbox.write(&place, text);
     }
 }

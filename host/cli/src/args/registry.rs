@@ -121,7 +121,7 @@ pub(crate) struct RegistryInit {
 
 #[derive(Debug, Args)]
 pub(crate) struct RegistryPublish {
-    /// The registry: its directory, or oci://HOST/REPOSITORY[:TAG] of an OCI registry.
+    /// The registry: its directory, or `oci://HOST/REPOSITORY[:TAG]` of an OCI registry.
     pub(crate) registry: String,
     /// The plugin: a directory with component.wasm and release.dsse.json.
     pub(crate) plugin: PathBuf,
