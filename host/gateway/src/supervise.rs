@@ -109,7 +109,10 @@ pub(crate) async fn follow(
                 return;
             }
             Event::ResourceUpdated(uri) => gateway.resource_updated(&key, &server, &live, &uri),
-            Event::Missed => gateway.missed(&key, &server),
+            Event::Missed => {
+                gateway.missed(&key, &server);
+                gateway.tasks.ask_again(&live);
+            }
             _ => {}
         }
     }

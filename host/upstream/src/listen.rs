@@ -1,5 +1,6 @@
 //! `subscriptions/listen` of the modern era: the one standing request on which a server says that its
-//! lists and the resources somebody subscribed to changed (spec 2026-07-28, "subscriptions").
+//! lists and the resources somebody subscribed to changed, and how tasks stand (spec 2026-07-28,
+//! "subscriptions").
 //!
 //! Only declared kinds are asked for. What is wanted changes, a request that stands does not: a new one
 //! is sent, and the old one is given up when the new one is acknowledged, so that nothing is missed in
@@ -26,6 +27,7 @@ use crate::ask::Failure;
 use crate::connection::{Core, RequestOptions};
 use crate::error::quote;
 use crate::pending::Progress;
+use crate::tasks;
 
 /// The method.
 pub(crate) const METHOD: &str = "subscriptions/listen";
@@ -43,7 +45,7 @@ const SETTLE: Duration = Duration::from_millis(10);
 /// A server that has not acknowledged by then does not; its stream is read all the same.
 const ACK_WAIT: Duration = Duration::from_secs(20);
 
-/// Which resources are wanted, and what the server said to that.
+/// Which resources and tasks are wanted, and what the server said to that.
 #[derive(Debug)]
 pub(crate) struct Listening {
     wanted: watch::Sender<Wanted>,
@@ -55,15 +57,23 @@ struct Wanted {
     /// Counts the changes.
     turn: u64,
     uris: BTreeSet<String>,
+    tasks: BTreeSet<String>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Answered {
     /// The turn of [`Wanted`] that this answers.
     turn: u64,
-    accepted: BTreeSet<String>,
+    accepted: Accepted,
     /// Why nothing was accepted, where the server said so.
     refused: Option<String>,
+}
+
+/// What the server tells of.
+#[derive(Clone, Debug, Default)]
+struct Accepted {
+    uris: BTreeSet<String>,
+    tasks: BTreeSet<String>,
 }
 
 impl Listening {
@@ -86,7 +96,7 @@ impl Listening {
         let Ok(answered) = answers.wait_for(|answered| answered.turn >= turn).await else {
             return Err("the connection is over".to_owned());
         };
-        if answered.accepted.contains(uri) {
+        if answered.accepted.uris.contains(uri) {
             adding.keep = true;
             return Ok(());
         }
@@ -103,7 +113,21 @@ impl Listening {
         });
     }
 
-    fn answer(&self, turn: u64, accepted: BTreeSet<String>, refused: Option<String>) {
+    /// Wants to hear of a task, or no more. Nobody waits for that, since a task is asked for as well.
+    pub(crate) fn want_task(&self, id: &str, wanted: bool) {
+        self.wanted.send_if_modified(|now| {
+            let changed = if wanted { now.tasks.insert(id.to_owned()) } else { now.tasks.remove(id) };
+            now.turn += u64::from(changed);
+            changed
+        });
+    }
+
+    /// Whether the server tells of a task.
+    pub(crate) fn tells_of(&self, id: &str) -> bool {
+        self.answered.borrow().accepted.tasks.contains(id)
+    }
+
+    fn answer(&self, turn: u64, accepted: Accepted, refused: Option<String>) {
         self.answered.send_replace(Answered { turn, accepted, refused });
     }
 }
@@ -135,7 +159,7 @@ pub(crate) fn start(core: &Arc<Core>) {
     ];
     let kinds: Vec<&str> =
         kinds.into_iter().filter(|(declared, _)| core.declares(declared)).map(|(_, name)| name).collect();
-    if kinds.is_empty() && !core.declares("/resources/subscribe") {
+    if kinds.is_empty() && !core.declares("/resources/subscribe") && !core.declares(tasks::EXTENSION) {
         return;
     }
     let core = Arc::clone(core);
@@ -146,7 +170,7 @@ pub(crate) fn start(core: &Arc<Core>) {
             () = keep_listening(&core, &kinds) => {}
         }
         // Nothing is accepted any more, and nobody waits for it.
-        core.listening.answer(u64::MAX, BTreeSet::new(), Some("the connection is over".to_owned()));
+        core.listening.answer(u64::MAX, Accepted::default(), Some("the connection is over".to_owned()));
     });
 }
 
@@ -156,16 +180,21 @@ async fn keep_listening(core: &Core, kinds: &[&str]) {
     let mut old: Option<Standing<'_>> = None;
     // Whether something may have been missed.
     let mut gap = false;
+    // Whether the server refuses to tell of tasks; the rest is worth another request.
+    let mut no_tasks = false;
     loop {
-        let want = wanted.borrow_and_update().clone();
-        let begun = if kinds.is_empty() && want.uris.is_empty() {
+        let mut want = wanted.borrow_and_update().clone();
+        if no_tasks {
+            want.tasks.clear();
+        }
+        let begun = if kinds.is_empty() && want.uris.is_empty() && want.tasks.is_empty() {
             None
         } else {
-            Standing::begin(core, kinds, &want.uris)
+            Standing::begin(core, kinds, &want)
         };
         let Some(mut now) = begun else {
             old = None;
-            core.listening.answer(want.turn, BTreeSet::new(), None);
+            core.listening.answer(want.turn, Accepted::default(), None);
             if wanted.changed().await.is_err() {
                 return;
             }
@@ -199,9 +228,14 @@ async fn keep_listening(core: &Core, kinds: &[&str]) {
             continue;
         };
         if let Some(reason) = refusal(ended) {
+            if !want.tasks.is_empty() {
+                tracing::info!(server = core.hub.server, reason, "it does not tell of tasks");
+                no_tasks = true;
+                continue;
+            }
             tracing::info!(server = core.hub.server, reason, "no subscriptions");
             let held = core.listening.answered.borrow().accepted.clone();
-            let held = if old.is_some() { held } else { BTreeSet::new() };
+            let held = if old.is_some() { held } else { Accepted::default() };
             core.listening.answer(want.turn, held, Some(reason));
             if std::mem::take(&mut gap) {
                 core.hub.events.missed();
@@ -230,11 +264,13 @@ struct Standing<'a> {
 }
 
 impl<'a> Standing<'a> {
-    fn begin(core: &'a Core, kinds: &[&str], uris: &BTreeSet<String>) -> Option<Self> {
+    fn begin(core: &'a Core, kinds: &[&str], want: &Wanted) -> Option<Self> {
         let mut members: Vec<String> = kinds.iter().map(|name| format!(r#""{name}":true"#)).collect();
-        if !uris.is_empty() {
-            let uris: Vec<String> = uris.iter().map(|uri| edit::quote(uri)).collect();
-            members.push(format!(r#""resourceSubscriptions":[{}]"#, uris.join(",")));
+        for (member, wanted) in [("resourceSubscriptions", &want.uris), ("taskIds", &want.tasks)] {
+            if !wanted.is_empty() {
+                let quoted: Vec<String> = wanted.iter().map(|one| edit::quote(one)).collect();
+                members.push(format!(r#""{member}":[{}]"#, quoted.join(",")));
+            }
         }
         let params = edit::raw(format!(r#"{{"notifications":{{{}}}}}"#, members.join(","))).ok()?;
         let (told, acks) = mpsc::channel(1);
@@ -252,7 +288,7 @@ impl<'a> Standing<'a> {
     async fn acknowledged(
         &mut self,
         old: &mut Option<Standing<'_>>,
-    ) -> Result<BTreeSet<String>, Result<Outcome, Failure>> {
+    ) -> Result<Accepted, Result<Outcome, Failure>> {
         let patience = tokio::time::sleep(ACK_WAIT);
         tokio::pin!(patience);
         loop {
@@ -261,7 +297,7 @@ impl<'a> Standing<'a> {
                 Some(ack) = self.acks.recv() => return Ok(accepted(&ack.params)),
                 ended = &mut self.asked => return Err(ended),
                 () = ended_of(old), if old.is_some() => *old = None,
-                () = &mut patience => return Ok(BTreeSet::new()),
+                () = &mut patience => return Ok(Accepted::default()),
             }
         }
     }
@@ -273,10 +309,12 @@ async fn ended_of(standing: &mut Option<Standing<'_>>) {
     }
 }
 
-fn accepted(params: &RawValue) -> BTreeSet<String> {
-    let uris = edit::get(params.get(), "/notifications/resourceSubscriptions");
-    let uris = uris.and_then(|list| edit::elements(list).ok()).unwrap_or_default();
-    uris.into_iter().filter_map(edit::string).collect()
+fn accepted(params: &RawValue) -> Accepted {
+    let list = |pointer: &str| {
+        let list = edit::get(params.get(), pointer).and_then(|list| edit::elements(list).ok());
+        list.unwrap_or_default().into_iter().filter_map(edit::string).collect()
+    };
+    Accepted { uris: list("/notifications/resourceSubscriptions"), tasks: list("/notifications/taskIds") }
 }
 
 /// Why the server does not want such a request; `None` where it only ended.

@@ -9,8 +9,23 @@ use std::borrow::Cow;
 use toolgate_wire::edit;
 use toolgate_wire::envelope::ModernMeta;
 
+use crate::connection::Connection;
+
 /// Where servers and clients say that they have the extension, in their capabilities.
 pub(crate) const EXTENSION: &str = "/extensions/io.modelcontextprotocol~1tasks";
+
+impl Connection {
+    /// Asks to be told of a task unasked, as [`crate::Event::Notification`] `notifications/tasks`, or no
+    /// more. Nothing is waited for; a server that does not do it is asked as before.
+    pub fn watch_task(&self, id: &str, wanted: bool) {
+        self.core.listening.want_task(id, wanted);
+    }
+
+    /// Whether the server said that it tells of this task.
+    pub fn is_task_watched(&self, id: &str) -> bool {
+        self.core.listening.tells_of(id)
+    }
+}
 
 /// The same capabilities with the extension among them.
 pub(crate) fn declared(capabilities: &str) -> Cow<'_, str> {

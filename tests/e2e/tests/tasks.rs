@@ -3,6 +3,7 @@
 
 mod handles;
 mod lost;
+mod told;
 
 use std::time::{Duration, Instant};
 

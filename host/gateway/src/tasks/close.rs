@@ -15,6 +15,9 @@ const RELATED: &str = "/_meta/io.modelcontextprotocol~1related-task";
 
 impl Tender {
     pub(super) async fn close(&mut self, end: End) {
+        if let Some(live) = &self.live {
+            live.connection.watch_task(&self.entry.task_id, false);
+        }
         if let End::Refused(..) = end {
             self.stop().await;
         }

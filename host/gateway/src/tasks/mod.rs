@@ -157,6 +157,15 @@ impl Tasks {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Something may have been missed over this connection.
+    pub(crate) fn ask_again(&self, live: &Arc<Live>) {
+        for entry in self.lock().values() {
+            if entry.view().live.as_ref().is_some_and(|own| Arc::ptr_eq(own, live)) {
+                entry.poke.notify_one();
+            }
+        }
+    }
+
     /// Notes that a tool made a task, so that its next call waits for a place before it is sent.
     fn note_maker(&self, server: &str, tool: &str) {
         let mut makers = self.makers.lock().unwrap_or_else(PoisonError::into_inner);

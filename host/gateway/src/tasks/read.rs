@@ -25,6 +25,9 @@ const PATIENCE: u32 = 6;
 const SLOW_RETRY: Duration = Duration::from_secs(30);
 /// A server that was not reached for so long has lost the task.
 const GIVE_UP: Duration = Duration::from_hours(1);
+/// The pause between two reads of a task of which the server tells.
+const TOLD: Duration = Duration::from_secs(5);
+const TOLD_LONGEST: Duration = Duration::from_mins(1);
 const READ_LIMIT: Duration = Duration::from_secs(10);
 /// How long counters may differ from the journal.
 const KEEP: Duration = Duration::from_secs(10);
@@ -92,7 +95,7 @@ impl Tender {
         self.failures = 0;
         self.failing_since = None;
         self.poll = pause(said.poll);
-        self.due = Instant::now() + self.poll;
+        self.due = Instant::now() + self.next_pause();
         self.expires_at_ms = expiry(self.created_ms, said.ttl);
         let changed = (self.status, &self.message) != (said.status, &said.message);
         self.status = said.status;
@@ -117,12 +120,22 @@ impl Tender {
             self.note_change("said");
             self.tell();
         }
+        if let Some(live) = &self.live {
+            live.connection.watch_task(&self.entry.task_id, true);
+        }
         self.show();
         // Counters alone are worth a write only now and then.
         if changed || pending != self.pending.is_some() || self.kept_at.elapsed() >= KEEP {
             self.keep();
         }
         None
+    }
+
+    /// A server that tells of the task is asked now and then all the same: what it tells may be lost.
+    fn next_pause(&self) -> Duration {
+        let told =
+            self.live.as_ref().is_some_and(|live| live.connection.is_task_watched(&self.entry.task_id));
+        if told { (self.poll * 5).clamp(TOLD, TOLD_LONGEST) } else { self.poll }
     }
 
     /// A failure: again after a pause, and at last not at all.

@@ -6,15 +6,20 @@ use std::process::{Child, Stdio as Pipe};
 use super::*;
 
 /// A server over HTTP, which lives longer than a gateway.
-struct Web {
+pub(super) struct Web {
     child: Child,
     port: u16,
 }
 
 impl Web {
     fn start(sandbox: &Sandbox, address: &str) -> Self {
+        Self::start_with(sandbox, address, &[])
+    }
+
+    fn start_with(sandbox: &Sandbox, address: &str, options: &[&str]) -> Self {
         let mut child = std::process::Command::new(sandbox.fixture())
             .args(TASKS)
+            .args(options)
             .args(["--http", address, "--tasks-file"])
             .arg(sandbox.path("tasks.json"))
             .arg("--ledger")
@@ -40,13 +45,20 @@ impl Drop for Web {
 }
 
 fn web(sandbox: &Sandbox) -> Web {
-    let web = Web::start(sandbox, "127.0.0.1:0");
-    sandbox.configure(&format!(
+    Web::serve(sandbox, &[])
+}
+
+impl Web {
+    /// Starts it with these options, and configures it.
+    pub(super) fn serve(sandbox: &Sandbox, options: &[&str]) -> Self {
+        let web = Self::start_with(sandbox, "127.0.0.1:0", options);
+        sandbox.configure(&format!(
         "servers:\n  fix:\n    url: http://127.0.0.1:{}/mcp\n    trust: {{ auto_approve_tools: [job, echo] }}\n\
          personas:\n  default:\n    servers: [fix]\n",
         web.port
     ));
-    web
+        web
+    }
 }
 
 #[test]
