@@ -41,8 +41,8 @@ pub(crate) async fn run(explicit: Option<&Path>, args: Serve) -> Result<(), Fail
     }
     let stop = CancellationToken::new();
     if args.stdio {
-        let gateway = context::serving_gateway(config.clone())?;
         let max_running = config.serve.max_running;
+        let gateway = context::serving_gateway(config.clone())?;
         context::check_locked(&gateway, None).await?;
         let couriers = Couriers::start(&config);
         let options = StdioOptions {
