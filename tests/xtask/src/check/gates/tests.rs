@@ -35,6 +35,6 @@ fn each_way_to_be_wrong_is_found() {
     wrong(&[gate("a")], None, table, "cannot be read");
     wrong(&[gate("a")], Some("check()?;"), "", "does not explain");
     wrong(&[gate("a"), gate("a")], Some("check()?;"), table, "another gate");
-    wrong(&[Gate { test: "gate_b".into(), ..gate("a") }], Some("check()?;"), table, "no test");
+    wrong(&[Gate { test: "gate_b".into(), ..gate("a") }], Some("check()?;"), table, "no test of the binary");
     wrong(&[Gate { without: "check()?;".into(), ..gate("a") }], Some("check()?;"), table, "nothing changes");
 }
