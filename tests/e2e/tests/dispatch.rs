@@ -16,7 +16,7 @@ const TOOLS: &str = r##"[
 fn dsp_001_dsp_002_dsp_003_a_client_knows_no_server_but_its_names_and_each_has_description_and_schema() {
     for era in ["legacy", "modern"] {
         let sandbox = sandbox();
-        let tools = sandbox.write("tools.json", TOOLS);
+        let tools = sandbox.write("tools.json", TOOLS.replace('\n', ""));
         sandbox.configure(&format!(
             "servers:\n{}{}personas:\n  default:\n    servers: [fix, files]\n    capabilities:\n      allow: [\"mcp.call:*\"]\n",
             sandbox.fixture_entry("fix", &["--era", era]),
@@ -94,7 +94,7 @@ fn dsp_006_dsp_007_server_tool_and_arguments_are_all_that_a_call_names_whatever_
 #[test]
 fn dsp_010_every_lane_sees_the_same_names_descriptions_and_schemas() {
     let sandbox = sandbox();
-    let tools = sandbox.write("tools.json", TOOLS);
+    let tools = sandbox.write("tools.json", TOOLS.replace('\n', ""));
     sandbox.configure_fixture(&["--tools", &tools], ALLOW);
     let listed = |lane: &str| {
         let mut client = sandbox.serve_stdio(&["--lane", lane]);
