@@ -152,7 +152,10 @@ fn address(at: &str, text: &str, local: bool) -> Checked {
     let host = url.host_str().unwrap_or_default();
     let class = class_of_host(host);
     let fits = match url.scheme() {
-        "https" => class == AddressClass::Public || (local && class.is_loopback()),
+        // What a name stands for is judged when it is dialled, each time.
+        "https" => {
+            matches!(class, AddressClass::Public | AddressClass::Unknown) || (local && class.is_loopback())
+        }
         "http" => local && class.is_loopback(),
         _ => false,
     };
