@@ -19,11 +19,11 @@ const SUFFIXES: [&str; 4] = ["-mcp-server", "-mcp", "_mcp", "-server"];
 pub enum Package {
     /// npm, by `npx`.
     Npm,
-    /// PyPI, by `uvx`.
+    /// `PyPI`, by `uvx`.
     PyPi,
     /// An image of a container, by `docker`.
     Image,
-    /// NuGet, by `dnx`.
+    /// `NuGet`, by `dnx`.
     NuGet,
 }
 
@@ -149,7 +149,7 @@ pub fn named_apart(name: &str, taken: &[&str]) -> String {
         return name.to_owned();
     }
     let numbered = |number: usize| format!("{name}-{number}");
-    (2..).map(numbered).find(|name| !is_taken(name)).unwrap_or_default()
+    (2..=taken.len() + 2).map(numbered).find(|name| !is_taken(name)).unwrap_or_default()
 }
 
 /// What to say about an id that a source does not have, with the two ways on.
