@@ -15,7 +15,7 @@ use serde_json::json;
 use sha2::Sha256;
 use toolgate_base::Secret;
 use toolgate_config::ApprovalWebhook;
-use toolgate_net::{ClientOptions, Url, client, is_loopback};
+use toolgate_net::{ClientOptions, Url, causes, client, is_loopback};
 use toolgate_store::Ask;
 
 /// One exchange; a webhook may hold its reply for most of it while a person reads.
@@ -128,15 +128,4 @@ fn request(ask: &Ask) -> serde_json::Value {
         "created_at_ms": ask.created_at_ms,
         "expires_at_ms": ask.expires_at_ms,
     })
-}
-
-/// An error with what caused it, on one line.
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text = format!("{text}: {cause}");
-        next = cause.source();
-    }
-    text
 }

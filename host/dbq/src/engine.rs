@@ -10,9 +10,8 @@ use std::time::{Duration, Instant};
 
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, ErrorCode, OpenFlags, Statement};
-use serde_json::Value;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use toolgate_store::read_rows;
 
 use crate::{Answer, MAX_ROWS, MAX_SQL, QueryError, Scope, TABLES, refused};
 
@@ -87,7 +86,7 @@ pub(crate) fn run(path: &Path, scope: &Scope, sql: &str) -> Result<Answer, Query
     if statement.parameter_count() > 0 {
         return Err(refused("it has parameters, and nothing fills them"));
     }
-    collect(&mut statement).map_err(|error| told(&error))
+    read_rows(&mut statement, MAX_ROWS, MAX_BYTES).map_err(|error| told(&error))
 }
 
 /// A connection on which the four names mean the rows of this scope, and nothing else means anything.
@@ -158,45 +157,6 @@ fn authorize(secret: &str, context: &AuthContext<'_>) -> Authorization {
 
 fn is(one: &str, other: &str) -> bool {
     one.eq_ignore_ascii_case(other)
-}
-
-fn collect(statement: &mut Statement<'_>) -> rusqlite::Result<Answer> {
-    let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
-    let mut answer = Answer { columns, rows: Vec::new(), truncated: false };
-    let mut bytes = 0usize;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let mut values = Vec::with_capacity(answer.columns.len());
-        for index in 0..answer.columns.len() {
-            let value = row.get_ref(index)?;
-            bytes = bytes.saturating_add(size(value));
-            values.push(json(value));
-        }
-        if answer.rows.len() >= MAX_ROWS || bytes > MAX_BYTES {
-            answer.truncated = true;
-            break;
-        }
-        answer.rows.push(values);
-    }
-    Ok(answer)
-}
-
-fn size(value: ValueRef<'_>) -> usize {
-    match value {
-        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => 8,
-        ValueRef::Text(bytes) => bytes.len(),
-        ValueRef::Blob(bytes) => bytes.len().saturating_mul(2),
-    }
-}
-
-fn json(value: ValueRef<'_>) -> Value {
-    match value {
-        ValueRef::Null => Value::Null,
-        ValueRef::Integer(number) => Value::from(number),
-        ValueRef::Real(number) => Value::from(number),
-        ValueRef::Text(bytes) => Value::from(String::from_utf8_lossy(bytes)),
-        ValueRef::Blob(bytes) => Value::from(hex::encode(bytes)),
-    }
 }
 
 /// Whose fault an error of the statement is.

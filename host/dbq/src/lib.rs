@@ -22,8 +22,8 @@ mod words;
 
 use std::path::Path;
 
-use serde::Serialize;
-use serde_json::Value;
+/// What a query gave.
+pub use toolgate_store::SelectOutcome as Answer;
 
 /// The tables an agent may ask. Each has the columns `thread_id` and `persona_id`.
 pub const TABLES: [&str; 4] = ["memory_items", "schedules", "messages", "threads"];
@@ -39,17 +39,6 @@ pub struct Scope {
     pub persona: String,
     /// The conversation.
     pub thread: String,
-}
-
-/// What a query gave.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Answer {
-    /// The names of the columns.
-    pub columns: Vec<String>,
-    /// The rows; a blob is its hex text.
-    pub rows: Vec<Vec<Value>>,
-    /// Whether there were more rows than the bound, or more bytes.
-    pub truncated: bool,
 }
 
 /// Why there is no answer.

@@ -12,12 +12,14 @@
 //! requests to addresses that a stranger chose; [`tls`] connects to what speaks TLS and not HTTP.
 
 pub mod address;
+mod causes;
 pub mod client;
 pub mod guard;
 pub mod server;
 pub mod tls;
 
 pub use address::{AddressClass, class_of_host, classify, is_loopback};
+pub use causes::causes;
 pub use client::{ClientOptions, NetError, client};
 pub use reqwest::Url;
 pub use server::server_tls;

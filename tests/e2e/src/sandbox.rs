@@ -85,6 +85,17 @@ impl Sandbox {
         ));
     }
 
+    /// One fixture server `fix` that notes what it gets in `ledger`, bound to `default`; `tools`, as
+    /// `one, two`, need no ask, and `entry` is appended to its entry.
+    pub fn configure_trusted(&self, tools: &str, options: &[&str], entry: &str) {
+        let ledger = self.path("ledger").display().to_string();
+        let options: Vec<&str> = options.iter().copied().chain(["--ledger", &ledger]).collect();
+        let fix = self.fixture_entry("fix", &options);
+        self.configure(&format!(
+            "servers:\n{fix}    trust: {{ auto_approve_tools: [{tools}] }}\n{entry}personas:\n  default:\n    servers: [fix]\n"
+        ));
+    }
+
     /// The entry of a fixture server for a `servers:` block.
     pub fn fixture_entry(&self, name: &str, options: &[&str]) -> String {
         let mut entry = format!("  {name}:\n    command: {}\n    args: [", self.fixture().display());

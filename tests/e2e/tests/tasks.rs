@@ -23,11 +23,7 @@ fn server(options: &[&str], entry: &str) -> Sandbox {
 }
 
 fn configure(sandbox: &Sandbox, options: &[&str], entry: &str) {
-    let ledger = sandbox.path("ledger").display().to_string();
-    let options: Vec<&str> = options.iter().copied().chain(["--ledger", &ledger]).collect();
-    let trust = "    trust: { auto_approve_tools: [job, echo] }\n";
-    let entry = format!("{}{trust}{entry}", sandbox.fixture_entry("fix", &options));
-    sandbox.configure(&format!("servers:\n{entry}personas:\n  default:\n    servers: [fix]\n"));
+    sandbox.configure_trusted("job, echo", options, entry);
 }
 
 /// A client that knows no tasks.

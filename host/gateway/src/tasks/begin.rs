@@ -1,13 +1,11 @@
 //! From the result that makes a task to a task that is observed, and the wait of a client that gets the
 //! plain result.
 
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
-use tokio::sync::{Notify, mpsc, oneshot};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::{mpsc, oneshot};
 use toolgate_base::{Clock as _, SystemClock, random_hex};
 use toolgate_plugins::Document;
 use toolgate_store::{AuditRow, Deed, Event, NewTask, TaskAbout};
@@ -17,7 +15,7 @@ use toolgate_wire::{Outcome, edit};
 
 use super::tend::{Begun, Tender};
 use super::wire::{self, Said};
-use super::{Entry, Place, View, holder};
+use super::{Entry, Place, holder};
 use crate::abilities::Abilities;
 use crate::ask::By;
 use crate::call::Call;
@@ -152,23 +150,14 @@ impl Path {
             self.waiting.progress = None;
             turns = Some(received);
         }
-        let entry = Arc::new(Entry {
-            id: id.clone(),
+        let entry = Arc::new(Entry::new(
+            id.clone(),
             server,
-            task_id: said.task_id.clone(),
-            cancel: CancellationToken::new(),
-            cancel_by: Mutex::default(),
-            cancel_settled: AtomicBool::new(false),
-            detached: CancellationToken::new(),
-            poke: Notify::new(),
+            said.task_id.clone(),
+            said.status,
+            said.snapshot.clone(),
             pushed,
-            view: Mutex::new(View {
-                status: said.status,
-                snapshot: said.snapshot.clone(),
-                open: Vec::new(),
-                live: None,
-            }),
-        });
+        ));
         gateway.tasks.add(&entry);
         let shown = wire::shown(&said.snapshot, &id, said.status);
         let (reply, outcome) = oneshot::channel();

@@ -104,6 +104,29 @@ struct View {
 }
 
 impl Entry {
+    /// A task that is observed from now on, as it stood last.
+    fn new(
+        id: String,
+        server: String,
+        task_id: String,
+        status: TaskStatus,
+        snapshot: String,
+        pushed: mpsc::Sender<Box<RawValue>>,
+    ) -> Self {
+        Self {
+            id,
+            server,
+            task_id,
+            cancel: CancellationToken::new(),
+            cancel_by: Mutex::default(),
+            cancel_settled: AtomicBool::new(false),
+            detached: CancellationToken::new(),
+            poke: Notify::new(),
+            pushed,
+            view: Mutex::new(View { status, snapshot, open: Vec::new(), live: None }),
+        }
+    }
+
     /// Somebody wants the task cancelled; the first one counts.
     fn request_cancel(&self, by: &str) {
         self.cancel_by.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| by.to_owned());

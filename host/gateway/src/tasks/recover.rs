@@ -9,12 +9,10 @@
 //! until its time is over.
 
 use std::path::Path as FilePath;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use tokio::sync::{Notify, mpsc};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::mpsc;
 use toolgate_base::files;
 use toolgate_base::lock::FileLock;
 use toolgate_config::{Lane, Server};
@@ -28,7 +26,7 @@ use toolgate_wire::envelope::Era;
 use super::begin::now_ms;
 use super::tend::{Begun, Tender};
 use super::wire::Said;
-use super::{Entry, Place, View};
+use super::{Entry, Place};
 use crate::Gateway;
 use crate::abilities::Abilities;
 use crate::ask::By;
@@ -119,23 +117,14 @@ impl Gateway {
         // Where there are too many, the rest is taken up when some are over.
         let Some(place) = self.tasks.slots.enter(&task.server) else { return };
         let (pushed, told) = mpsc::channel(8);
-        let entry = Arc::new(Entry {
-            id: task.id.clone(),
-            server: task.server.clone(),
-            task_id: task.task_id.clone(),
-            cancel: CancellationToken::new(),
-            cancel_by: Mutex::default(),
-            cancel_settled: AtomicBool::new(false),
-            detached: CancellationToken::new(),
-            poke: Notify::new(),
+        let entry = Arc::new(Entry::new(
+            task.id.clone(),
+            task.server.clone(),
+            task.task_id.clone(),
+            task.status,
+            task.snapshot.clone(),
             pushed,
-            view: Mutex::new(View {
-                status: task.status,
-                snapshot: task.snapshot.clone(),
-                open: Vec::new(),
-                live: None,
-            }),
-        });
+        ));
         entry.detached.cancel();
         self.tasks.add(&entry);
         let (gateway, server) = (Arc::clone(self), Arc::clone(server));

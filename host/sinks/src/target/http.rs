@@ -9,7 +9,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 use toolgate_base::Secret;
 use toolgate_config::SinkFormat;
-use toolgate_net::{ClientOptions, Url, client, is_loopback};
+use toolgate_net::{ClientOptions, Url, causes, client, is_loopback};
 use toolgate_store::ExportedRow;
 
 use super::{Target, lines, text};
@@ -101,17 +101,6 @@ impl Target for Http {
             Body::Lines { .. } => None,
         })
     }
-}
-
-/// An error with what caused it, on one line.
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text = format!("{text}: {cause}");
-        next = cause.source();
-    }
-    text
 }
 
 /// What a collector took in part. It must not be sent again (OTLP, "partial success"), and is told.

@@ -32,14 +32,3 @@ pub(crate) const CONDITION: &str = "\
     AND (?4 IS NULL OR action = ?4 OR substr(action, 1, length(?4) + 1) = ?4 || '.') \
     AND (?5 IS NULL OR substr(details ->> '$.event', 1, length(?5)) = ?5) \
     AND (?6 IS NULL OR created_at >= ?6)";
-
-/// What a SELECT gave.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SelectOutcome {
-    /// The names of the columns.
-    pub columns: Vec<String>,
-    /// The rows; a blob is its hex text.
-    pub rows: Vec<Vec<Value>>,
-    /// Whether there are more rows: 10,000 rows or 16 MiB were reached.
-    pub truncated: bool,
-}

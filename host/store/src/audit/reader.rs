@@ -10,7 +10,7 @@ use std::path::Path;
 use rusqlite::{Row, params};
 
 use super::export::{self, ExportedRow};
-use super::filter::{CONDITION, Filter, MAX_ROWS, SelectOutcome};
+use super::filter::{CONDITION, Filter, MAX_ROWS};
 use super::row::StoredRow;
 use super::verify::VerifyOptions;
 use super::{schema, segments, select, verify};

@@ -10,15 +10,14 @@
 
 use std::time::{Duration, Instant};
 
+use rusqlite::ErrorCode;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
-use rusqlite::types::ValueRef;
-use rusqlite::{ErrorCode, Statement};
-use serde_json::Value;
 
-use super::filter::{MAX_ROWS, SelectOutcome};
+use super::filter::MAX_ROWS;
 use crate::database::Database;
 use crate::error::StoreError;
+use crate::rows::{SelectOutcome, read_rows};
 
 const TABLE: &str = "audit_log";
 /// How many steps of SQLite's machine lie between two looks at the clock: well under 1 ms.
@@ -124,7 +123,7 @@ pub(crate) fn run(mut database: Database, sql: &str, bounds: &Bounds) -> Result<
     if statement.parameter_count() > 0 {
         return Err(refused("it has parameters, and nothing fills them"));
     }
-    collect(&mut statement, bounds).map_err(|error| refusal(&database, error))
+    read_rows(&mut statement, bounds.rows, bounds.bytes).map_err(|error| refusal(&database, error))
 }
 
 fn restrict(database: &mut Database, bounds: &Bounds) -> Result<(), StoreError> {
@@ -159,49 +158,6 @@ fn authorize(context: AuthContext<'_>) -> Authorization {
         _ => false,
     };
     if allowed { Authorization::Allow } else { Authorization::Deny }
-}
-
-fn collect(statement: &mut Statement<'_>, bounds: &Bounds) -> rusqlite::Result<SelectOutcome> {
-    let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
-    let mut outcome = SelectOutcome { columns, rows: Vec::new(), truncated: false };
-    let mut bytes = 0usize;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        if outcome.rows.len() >= bounds.rows {
-            outcome.truncated = true;
-            break;
-        }
-        let mut values = Vec::with_capacity(outcome.columns.len());
-        for index in 0..outcome.columns.len() {
-            let value = row.get_ref(index)?;
-            bytes = bytes.saturating_add(size(value));
-            values.push(json(value));
-        }
-        if bytes > bounds.bytes {
-            outcome.truncated = true;
-            break;
-        }
-        outcome.rows.push(values);
-    }
-    Ok(outcome)
-}
-
-fn size(value: ValueRef<'_>) -> usize {
-    match value {
-        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => 8,
-        ValueRef::Text(bytes) => bytes.len(),
-        ValueRef::Blob(bytes) => bytes.len().saturating_mul(2),
-    }
-}
-
-fn json(value: ValueRef<'_>) -> Value {
-    match value {
-        ValueRef::Null => Value::Null,
-        ValueRef::Integer(number) => Value::from(number),
-        ValueRef::Real(number) => Value::from(number),
-        ValueRef::Text(bytes) => Value::from(String::from_utf8_lossy(bytes)),
-        ValueRef::Blob(bytes) => Value::from(hex::encode(bytes)),
-    }
 }
 
 fn refused(why: impl Into<String>) -> StoreError {

@@ -8,8 +8,8 @@ use crate::metadata::{Metadata, Package};
 const FLOORS: [&[&str]; 8] = [
     &["base", "wire", "labels", "signing"],
     &["net", "grants"],
-    &["config", "store", "dbq", "oauth", "upstream", "registry", "plugins", "kit"],
-    &["gateway", "sinks", "approvals"],
+    &["config", "store", "oauth", "upstream", "registry", "plugins", "kit"],
+    &["gateway", "sinks", "approvals", "dbq"],
     &["agents"],
     &["downstream"],
     &["cli"],
