@@ -23,7 +23,7 @@ use crate::forward::{Path, Stop};
 use crate::reply::ErrorCode;
 
 /// What a server tells of one task that may wait to be looked at.
-const PUSHES: usize = 8;
+pub(super) const PUSHES: usize = 8;
 /// Turns of questions that may wait to be shown.
 const TURNS: usize = 32;
 /// How long one cancellation may take that nobody waits for.

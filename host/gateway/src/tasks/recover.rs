@@ -23,7 +23,7 @@ use toolgate_store::{
 };
 use toolgate_wire::envelope::Era;
 
-use super::begin::now_ms;
+use super::begin::{PUSHES, now_ms};
 use super::tend::{Begun, Tender};
 use super::wire::Said;
 use super::{Entry, Place};
@@ -116,7 +116,7 @@ impl Gateway {
         }
         // Where there are too many, the rest is taken up when some are over.
         let Some(place) = self.tasks.slots.enter(&task.server) else { return };
-        let (pushed, told) = mpsc::channel(8);
+        let (pushed, told) = mpsc::channel(PUSHES);
         let entry = Arc::new(Entry::new(
             task.id.clone(),
             task.server.clone(),
