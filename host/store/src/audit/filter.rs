@@ -1,8 +1,5 @@
 //! Which rows a reader wants, and what a query gives.
 
-use serde::Serialize;
-use serde_json::Value;
-
 /// The most rows that one read gives.
 pub const MAX_ROWS: usize = 10_000;
 

@@ -17,6 +17,7 @@ use super::{schema, segments, select, verify};
 use crate::database::Database;
 use crate::error::StoreError;
 use crate::paths;
+use crate::rows::SelectOutcome;
 
 /// A read-only view of `audit.db`.
 #[derive(Debug)]
