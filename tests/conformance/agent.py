@@ -68,7 +68,7 @@ def start(place: Path, url: str) -> subprocess.Popen[str]:
         "personas": {"default": {"servers": [SERVER], "capabilities": {"allow": ["mcp.call:*"]}}},
     }))
     config.chmod(0o600)
-    command = [os.environ["CONFORMANCE_TOOLGATE"], "--config", str(config), "serve", "--stdio", "--server", SERVER]
+    command = [os.environ["CONFORMANCE_TOOLGATE"], "--config", str(config), "serve", "--stdio", "--no-share", "--server", SERVER]
     environment = {"PATH": os.environ["PATH"], "HOME": str(place), "RUST_LOG": "debug"}
     with open(place / "log", "w") as log:
         return subprocess.Popen(

@@ -12,6 +12,7 @@ pub mod hidden;
 pub mod lock;
 pub mod lookalike;
 mod random;
+pub mod rotate;
 mod secret;
 mod sys;
 mod timeouts;

@@ -108,6 +108,8 @@ pub(crate) enum Command {
     /// Set how the operator proves to be no agent: init.
     #[command(subcommand)]
     Operator(OperatorCommand),
+    /// What servers said beside their messages, or Toolgate itself: `logs SERVER`, `logs --self`.
+    Logs(Logs),
     /// Check this installation and say what to mend.
     Doctor(Json),
     /// Print the version.
@@ -115,9 +117,42 @@ pub(crate) enum Command {
     /// Start a server's process; used by Toolgate itself.
     #[command(name = "__child", hide = true)]
     Child(Passed),
+    /// The gateway of a data directory; started by `serve --stdio`.
+    #[command(name = "__gateway", hide = true)]
+    Gateway(GatewayProcess),
     /// The demo MCP server of quickstart; used by Toolgate itself.
     #[command(name = "__demo", hide = true)]
     Demo(Passed),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Logs {
+    /// The server; all of them by default.
+    #[arg(conflicts_with = "own")]
+    pub(crate) server: Option<String>,
+    /// The log of the gateway itself.
+    #[arg(long = "self")]
+    pub(crate) own: bool,
+    /// Go on and print what comes, until it is interrupted.
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+    /// How many of the last lines.
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 100)]
+    pub(crate) lines: usize,
+    /// Print JSON lines.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How `serve --stdio` starts a gateway.
+#[derive(Debug, Args)]
+pub(crate) struct GatewayProcess {
+    /// Start the gateway in a session of its own, and end.
+    #[arg(long)]
+    pub(crate) detach: bool,
+    /// The directory whose toolgate.yaml counts, if it is trusted; its client's, or none of anybody's.
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    pub(crate) from: PathBuf,
 }
 
 /// Arguments that are handed on untouched.
@@ -156,6 +191,10 @@ pub(crate) struct Serve {
     /// Speak MCP on standard input and output, for a client that starts this program.
     #[arg(long, conflicts_with = "listen")]
     pub(crate) stdio: bool,
+    /// Over stdio, serve in this process alone, instead of starting one gateway for all clients of the
+    /// data directory, or reaching the one that runs.
+    #[arg(long, requires = "stdio")]
+    pub(crate) no_share: bool,
     /// Listen for HTTP on this address, as 127.0.0.1:8848.
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<std::net::SocketAddr>,

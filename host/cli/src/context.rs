@@ -1,12 +1,14 @@
 //! What most commands need: the configuration, the store, the plugins and a gateway over them.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use toolgate_base::{Secret, SystemClock};
-use toolgate_config::Config;
 use toolgate_config::managed::ManagedServer;
+use toolgate_config::{Config, FoundBy};
 use toolgate_gateway::{Caller, Gateway, Parts, assemble, ports};
 use toolgate_plugins::{HostOptions, PluginHost, Ports};
 use toolgate_store::Store;
@@ -65,9 +67,48 @@ fn load(
         let found = std::env::var(name).ok();
         found.or_else(|| stored(name).map(|(_, value)| value.expose().to_owned()))
     };
-    let cwd = std::env::current_dir()
-        .map_err(|error| Failure::failed(format!("the current directory cannot be read: {error}")))?;
-    let found = toolgate_config::discover(explicit, &env, &cwd).map_err(config_failure)?;
+    load_from(explicit, &here()?, &env, new).map(|loaded| loaded.config)
+}
+
+/// The directory this process was started in.
+fn here() -> Result<PathBuf, Failure> {
+    std::env::current_dir()
+        .map_err(|error| Failure::failed(format!("the current directory cannot be read: {error}")))
+}
+
+/// A configuration with what it was made of.
+pub(crate) struct Loaded {
+    pub(crate) config: Config,
+    /// What led to it.
+    pub(crate) found_by: FoundBy,
+    /// The directory it was looked for in.
+    pub(crate) from: PathBuf,
+    /// The variables that had a say, with their values.
+    pub(crate) variables: BTreeMap<String, String>,
+}
+
+/// The configuration for whoever serves, with its notices told.
+pub(crate) fn loaded(explicit: Option<&Path>) -> Result<Loaded, Failure> {
+    let env = |name: &str| std::env::var(name).ok();
+    let loaded = load_from(explicit, &here()?, &env, None)?;
+    tell_notices(&loaded.config);
+    Ok(loaded)
+}
+
+/// The same from another directory and with other variables than this process has.
+pub(crate) fn load_from(
+    explicit: Option<&Path>,
+    from: &Path,
+    env: &dyn Fn(&str) -> Option<String>,
+    new: Option<&ManagedServer>,
+) -> Result<Loaded, Failure> {
+    let variables = RefCell::new(BTreeMap::new());
+    let env = |name: &str| {
+        let value = env(name)?;
+        variables.borrow_mut().insert(name.to_owned(), value.clone());
+        Some(value)
+    };
+    let found = toolgate_config::discover(explicit, &env, from).map_err(config_failure)?;
     let mut config = if LAYERS_OFF.load(Ordering::Relaxed) {
         toolgate_config::load_locked(&found, &env)
     } else {
@@ -75,7 +116,13 @@ fn load(
     }
     .map_err(config_failure)?;
     toolgate_gateway::lock::resolve(&mut config);
-    Ok(config)
+    let (found_by, from) = (found.found_by, from.to_owned());
+    Ok(Loaded { config, found_by, from, variables: variables.into_inner() })
+}
+
+/// Whether this process holds to the lock file.
+pub(crate) fn is_locked() -> bool {
+    LOCKED.load(Ordering::Relaxed)
 }
 
 /// The configuration that counts for this user wherever it stands: neither a variable nor the working
@@ -130,66 +177,97 @@ pub(crate) fn own_program() -> Result<PathBuf, Failure> {
 /// A gateway in this process. A plugin that is configured and not in force refuses the start; with
 /// `--locked`, so does everything that differs from the lock without a server being asked.
 pub(crate) fn gateway(config: Config, writer: &str) -> Result<Arc<Gateway>, Failure> {
-    held(config, writer).map(|(gateway, _)| gateway)
+    let ground = Ground::new(&config, writer)?;
+    held(config, &ground)
+}
+
+/// What gateways of one process share: the store, and the plugin host with its cache of native code.
+pub(crate) struct Ground {
+    store: Arc<Store>,
+    host: Arc<PluginHost>,
+}
+
+impl Ground {
+    pub(crate) fn new(config: &Config, writer: &str) -> Result<Self, Failure> {
+        let store = Arc::new(store(config, writer)?);
+        let host = plugin_host(config, ports::ports(&store))?;
+        Ok(Self { store, host })
+    }
 }
 
 /// As [`gateway`], for whoever serves: it also asks the indexes of plugins what was revoked, once in each
 /// period. With `--locked` no index is asked.
-pub(crate) fn serving_gateway(config: Config) -> Result<Arc<Gateway>, Failure> {
-    let (gateway, host) = held(config, "gateway")?;
-    if !LOCKED.load(Ordering::Relaxed) {
-        gateway.watch_indexes(&host);
+pub(crate) fn serving_gateway(config: Config, ground: &Ground) -> Result<Arc<Gateway>, Failure> {
+    let gateway = held(config, ground)?;
+    if !is_locked() {
+        gateway.watch_indexes(&ground.host);
     }
+    gateway.start_shared();
     gateway.resume_tasks();
     Ok(gateway)
 }
 
-fn held(config: Config, writer: &str) -> Result<(Arc<Gateway>, Arc<PluginHost>), Failure> {
-    if !LOCKED.load(Ordering::Relaxed) {
-        return bare(config, writer);
+fn held(config: Config, ground: &Ground) -> Result<Arc<Gateway>, Failure> {
+    if !is_locked() {
+        return bare(config, ground);
     }
     let locked = lock::read(&config)?;
     let mismatches = lock::offline(&config, &locked)?;
     if !mismatches.is_empty() {
         return Err(lock::differs(&mismatches));
     }
-    let (gateway, host) = built(config, writer)?;
+    let gateway = built(config, ground)?;
     gateway.hold_to(locked);
-    Ok((gateway, host))
+    Ok(gateway)
 }
 
 /// With `--locked`: asks servers what they show now, all of them or one, and refuses where that is not
-/// what was reviewed. A server that does not answer shows nothing, so it is only told.
+/// what was reviewed; the gateway is ended then.
 pub(crate) async fn check_locked(gateway: &Arc<Gateway>, only: Option<&str>) -> Result<(), Failure> {
+    let compared = compare_locked(gateway, only).await;
+    if compared.is_err() {
+        gateway.shutdown().await;
+    }
+    compared
+}
+
+/// The same for a gateway that goes on for others. A server that does not answer shows nothing, so it is
+/// only told.
+pub(crate) async fn compare_locked(gateway: &Arc<Gateway>, only: Option<&str>) -> Result<(), Failure> {
     let (mismatches, silent) = gateway.check_locked(only).await;
     for (server, reason) in silent {
         tracing::warn!("{server} could not be compared with the lock: {reason}");
     }
-    if mismatches.is_empty() {
+    if mismatches.is_empty() { Ok(()) } else { Err(lock::differs(&mismatches)) }
+}
+
+/// With `--locked`: whether a configuration is the one that was reviewed, without asking a server.
+pub(crate) fn check_offline(config: &Config) -> Result<(), Failure> {
+    if !is_locked() {
         return Ok(());
     }
-    gateway.shutdown().await;
-    Err(lock::differs(&mismatches))
+    let mismatches = lock::offline(config, &lock::read(config)?)?;
+    if mismatches.is_empty() { Ok(()) } else { Err(lock::differs(&mismatches)) }
 }
 
 /// A gateway that no lock holds.
 pub(crate) fn bare_gateway(config: Config, writer: &str) -> Result<Arc<Gateway>, Failure> {
-    bare(config, writer).map(|(gateway, _)| gateway)
+    let ground = Ground::new(&config, writer)?;
+    bare(config, &ground)
 }
 
 /// Without `--locked` the bytes of a locked release are fetched where they are missing.
-fn bare(config: Config, writer: &str) -> Result<(Arc<Gateway>, Arc<PluginHost>), Failure> {
+fn bare(config: Config, ground: &Ground) -> Result<Arc<Gateway>, Failure> {
     let fetched = tokio::task::block_in_place(|| {
         tokio::runtime::Handle::current().block_on(toolgate_gateway::lock::fetch_missing(&config))
     });
     fetched.map_err(|error| lock::not_had(&config, &error))?;
-    built(config, writer)
+    built(config, ground)
 }
 
-fn built(config: Config, writer: &str) -> Result<(Arc<Gateway>, Arc<PluginHost>), Failure> {
-    let store = Arc::new(store(&config, writer)?);
-    let host = plugin_host(&config, ports::ports(&store))?;
-    let assembled = assemble::assemble(&host, &config, &store).map_err(|refusal| {
+fn built(config: Config, ground: &Ground) -> Result<Arc<Gateway>, Failure> {
+    let (store, host) = (Arc::clone(&ground.store), &ground.host);
+    let assembled = assemble::assemble(host, &config, &store).map_err(|refusal| {
         let code = if refusal.is_integrity() { Code::Integrity } else { Code::Usage };
         Failure::new(code, &refusal).hint(
             "look at it with `toolgate plugin list`; nothing is served without a plugin that is configured",
@@ -201,8 +279,8 @@ fn built(config: Config, writer: &str) -> Result<(Arc<Gateway>, Arc<PluginHost>)
         plugins: assembled,
         child_program: own_program()?,
     });
-    gateway.watch_plugins(Arc::clone(&host));
-    Ok((gateway, host))
+    gateway.watch_plugins(Arc::clone(host));
+    Ok(gateway)
 }
 
 /// The operator at this terminal, as a persona.

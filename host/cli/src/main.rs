@@ -35,9 +35,10 @@ fn main() -> ExitCode {
     match cli.command {
         Command::Child(passed) => toolgate_upstream::child_main(passed.rest),
         Command::Demo(passed) => return demo::main(&passed.rest),
+        Command::Gateway(args) if args.detach => return sys::detach(),
         _ => {}
     }
-    logging::start(cli.verbose);
+    logging::start(cli.verbose, !matches!(cli.command, Command::Gateway(_)));
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return Failure::failed(format!("cannot start: {error}")).report(),

@@ -1,8 +1,12 @@
-//! The part that depends on the platform: who runs this process, and who owns a directory.
+//! The part that depends on the platform: who runs this process, who owns a directory, and how a process
+//! leaves the one that started it.
 
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use crate::exit::Failure;
 
 /// The effective user id of this process.
 pub(crate) fn user() -> u32 {
@@ -12,6 +16,28 @@ pub(crate) fn user() -> u32 {
 /// The user id that owns `path`.
 pub(crate) fn owner(path: &Path) -> io::Result<u32> {
     std::fs::metadata(path).map(|found| found.uid())
+}
+
+/// The first stage of a gateway that a client starts: begins a session of its own, so that no signal of
+/// the client's terminal and no end of the client's process group reaches it, starts the gateway and
+/// ends, so that it is no descendant of the client's either.
+pub(crate) fn detach() -> ExitCode {
+    let started = || {
+        rustix::process::setsid()?;
+        let rest = std::env::args_os().skip(1).filter(|word| word != "--detach");
+        Command::new(std::env::current_exe()?).args(rest).spawn()
+    };
+    match started() {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(error) => Failure::failed(format!("the gateway cannot be started: {error}")).report(),
+    }
+}
+
+/// Nothing that is printed from here on reaches whoever started this process.
+pub(crate) fn close_stdout() -> io::Result<()> {
+    let nothing = std::fs::OpenOptions::new().write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdout(nothing)?;
+    Ok(())
 }
 
 /// A user id from a number, or from a name in `/etc/passwd`.

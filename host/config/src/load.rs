@@ -105,6 +105,7 @@ fn load_layers(
         audit: top.audit,
         warnings: notices,
         variables: uses,
+        process: None,
     })
 }
 

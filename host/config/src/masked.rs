@@ -45,6 +45,7 @@ pub fn masked(config: &Config) -> Value {
             "keep_alive": show(config.serve.keep_alive),
             "head_timeout": show(config.serve.head_timeout),
             "session_idle": show(config.serve.session_idle),
+            "idle_exit": show(config.serve.idle_exit),
             "max_sessions": config.serve.max_sessions,
             "max_sessions_per_token": config.serve.max_sessions_per_token,
             "max_running": config.serve.max_running,

@@ -65,6 +65,9 @@ pub struct Config {
     pub warnings: Vec<Notice>,
     /// Every variable the configuration names, with where and whether it was found.
     pub variables: Vec<VariableUse>,
+    /// The environment that counts where it is not this process's own: a gateway serves a client by the
+    /// client's.
+    pub process: Option<BTreeMap<String, Secret>>,
 }
 
 impl Config {
@@ -87,6 +90,7 @@ impl Config {
             audit: Audit::default(),
             warnings: Vec::new(),
             variables: Vec::new(),
+            process: None,
         }
     }
 
@@ -115,7 +119,10 @@ impl Config {
         read: impl FnOnce(&Variables<'_>) -> Result<T, ConfigError>,
     ) -> Result<T, ConfigError> {
         let secrets = crate::secrets::read(&self.config_dir)?;
-        let process = |name: &str| std::env::var(name).ok();
+        let process = |name: &str| match &self.process {
+            Some(values) => values.get(name).map(|value| value.expose().to_owned()),
+            None => std::env::var(name).ok(),
+        };
         read(&Variables { process: &process, secrets, dotenv: BTreeMap::new() })
     }
 
@@ -302,6 +309,8 @@ pub struct Serve {
     pub head_timeout: Duration,
     /// How long a session, and a connection that it has to itself, may stay unused. Default 30 min.
     pub session_idle: Duration,
+    /// How long a gateway that a stdio client started stays after its last client. Default 60 s.
+    pub idle_exit: Duration,
     /// Legacy sessions at a time. Default 1,024.
     pub max_sessions: usize,
     /// Legacy sessions of one token at a time. Default 128.
@@ -323,6 +332,7 @@ impl Default for Serve {
             keep_alive: Duration::from_secs(15),
             head_timeout: Duration::from_secs(10),
             session_idle: Duration::from_mins(30),
+            idle_exit: Duration::from_mins(1),
             max_sessions: 1_024,
             max_sessions_per_token: 128,
             max_running: 128,

@@ -156,6 +156,9 @@ fn serve() -> Value {
         "keep_alive" => duration("How often an idle stream gets a comment. Default: 15s."),
         "head_timeout" => duration("Until a new connection has sent a request's head. Default: 10s."),
         "session_idle" => duration("Until an unused session ends. Default: 30m."),
+        "idle_exit" => {
+            duration("Until a gateway that a stdio client started ends after its last. Default: 60s.")
+        }
         "max_sessions" => count("Sessions at a time. Default: 1024."),
         "max_sessions_per_token" => count("Sessions of one token at a time. Default: 128."),
         "max_running" => {

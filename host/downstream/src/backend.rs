@@ -36,6 +36,8 @@ pub trait Backend: Send + Sync + 'static {
     fn end_session(&self, session: &str);
     /// Gives up connections that are still being opened, and opens no more: the service ends.
     fn stop_opening(&self);
+    /// Waits until what happened so far is in the log.
+    async fn settle(&self);
     /// Tells of every change of what callers see. A receiver that lags has missed changes, not facts.
     fn changes(&self) -> broadcast::Receiver<Change>;
 }
@@ -73,6 +75,10 @@ impl Backend for Arc<Gateway> {
 
     fn stop_opening(&self) {
         Gateway::stop_opening(self);
+    }
+
+    async fn settle(&self) {
+        Gateway::flush_log(self).await;
     }
 
     fn changes(&self) -> broadcast::Receiver<Change> {

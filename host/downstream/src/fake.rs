@@ -159,6 +159,8 @@ impl Backend for Fake {
 
     fn stop_opening(&self) {}
 
+    async fn settle(&self) {}
+
     fn changes(&self) -> broadcast::Receiver<Change> {
         self.0.changes.subscribe()
     }

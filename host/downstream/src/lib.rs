@@ -1,6 +1,7 @@
 //! MCP towards agents: Toolgate as a server, over stdio and HTTP, both eras on one endpoint.
 //!
-//! **Contract.** [`serve_stdio`] speaks on the process's own pipes, [`HttpServer`] on a socket. Both
+//! **Contract.** [`serve_stdio`] speaks on the process's own pipes, [`HttpServer`] on a socket, and
+//! [`local`] lets several clients on pipes share one gateway. Both
 //! frame bytes, refuse at the door what two parsers could read differently, fix who the caller is,
 //! and hand tools calls to a [`Backend`]; nothing here decides what passes.
 //!
@@ -21,6 +22,7 @@ mod http;
 mod inbound;
 mod legacy;
 mod listening;
+pub mod local;
 mod logging;
 mod modern;
 mod options;

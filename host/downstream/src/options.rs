@@ -62,6 +62,8 @@ pub struct StdioOptions {
     pub queue: usize,
     /// How long running calls may go on after the client closed its side.
     pub grace: Duration,
+    /// Whether other sessions use the same gateway, which then outlives this one.
+    pub is_shared: bool,
     /// Ends the session from outside.
     pub shutdown: CancellationToken,
 }
@@ -79,6 +81,7 @@ impl StdioOptions {
             max_running: 128,
             queue: 32,
             grace: Duration::from_secs(5),
+            is_shared: false,
             shutdown: CancellationToken::new(),
         }
     }

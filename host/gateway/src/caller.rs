@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use tokio_util::sync::CancellationToken;
 use toolgate_config::Lane;
 use toolgate_wire::envelope::Era;
 
@@ -37,6 +38,8 @@ pub struct Caller {
     pub plain_names: bool,
     /// What its client can be asked; servers are told of it, and connections differ by it.
     pub abilities: Abilities,
+    /// Fires when its client waits no longer for a server that still starts.
+    pub leaving: CancellationToken,
 }
 
 impl Caller {
@@ -59,6 +62,7 @@ impl Caller {
             declared: None,
             plain_names: false,
             abilities: Abilities::NONE,
+            leaving: CancellationToken::new(),
         }
     }
 

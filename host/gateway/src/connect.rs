@@ -47,7 +47,7 @@ pub enum OpenError {
         reason: String,
     },
     /// Nobody is there any more for whom to connect.
-    #[error("server '{server}' was not connected: Toolgate is ending")]
+    #[error("server '{server}' was not connected: its client or Toolgate is ending")]
     Ending {
         /// The server.
         server: String,
@@ -99,6 +99,7 @@ impl Gateway {
         if let Some(live) = link.live() {
             return Ok(live);
         }
+        let (leaving, name) = (caller.leaving.clone(), server.name.clone());
         let (gateway, caller, server) = (Arc::clone(self), caller.clone(), Arc::clone(server));
         let opening = tokio::spawn(async move {
             tokio::select! {
@@ -107,7 +108,13 @@ impl Gateway {
                 opened = gateway.open(key, &link, &caller, &server) => opened,
             }
         });
-        opening.await.unwrap_or_else(|error| {
+        let opened = tokio::select! {
+            biased;
+            opened = opening => opened,
+            // The opening goes on for whoever else needs the server.
+            () = leaving.cancelled() => return Err(OpenError::Ending { server: name }),
+        };
+        opened.unwrap_or_else(|error| {
             Err(OpenError::Unusable(format!("opening the connection failed inside Toolgate: {error}")))
         })
     }
@@ -132,6 +139,7 @@ impl Gateway {
         let before = self.approved_surface(server);
         let spec = spec::of(server, key.told, &self.config.data_dir, &self.child_program)
             .map_err(|reason| OpenError::Unusable(format!("server '{}': {reason}", server.name)))?;
+        let _turn_to_start = self.starts.turn().await;
         link.with_health(|health| health.start(Instant::now()))
             .map_err(|reason| OpenError::Waiting { server: server.name.clone(), reason })?;
         let (events, received) = mpsc::channel(EVENT_QUEUE);
@@ -143,11 +151,13 @@ impl Gateway {
             };
             let told = server.without_secrets(&error.to_string());
             self.note_failure(link, server, told.clone());
+            self.come_back(&key, link, caller, server);
             OpenError::Failed { code, told }
         })?;
         self.remember_era(server, opened.era());
         let surface = Box::pin(self.first_listing(server, &opened)).await.map_err(|reason| {
             self.note_failure(link, server, reason.clone());
+            self.come_back(&key, link, caller, server);
             OpenError::Listing { server: server.name.clone(), reason }
         });
         let surface = match surface {

@@ -47,7 +47,9 @@ mod redact;
 pub mod reload;
 mod reply;
 mod rewrite;
+pub mod server_log;
 mod spec;
+mod starts;
 mod status;
 mod subscriptions;
 mod supervise;
@@ -136,6 +138,7 @@ pub struct Gateway {
     locked: OnceLock<locked::Locked>,
     child_program: PathBuf,
     links: links::Links,
+    starts: starts::Starts,
     subscriptions: subscriptions::Subscriptions,
     /// Fires when no connection is opened any more.
     ending: CancellationToken,
@@ -187,6 +190,7 @@ impl Gateway {
             locked: OnceLock::new(),
             child_program: parts.child_program,
             links: links::Links::default(),
+            starts: starts::Starts::default(),
             subscriptions: subscriptions::Subscriptions::default(),
             ending: CancellationToken::new(),
             changes: broadcast::channel(CHANGE_QUEUE).0,
@@ -213,6 +217,11 @@ impl Gateway {
     /// servers are; who waits for one is told so (HT-27). Calls on open connections go on.
     pub fn stop_opening(&self) {
         self.ending.cancel();
+    }
+
+    /// Waits until what happened so far is in the log.
+    pub async fn flush_log(&self) {
+        self.store.flush().await;
     }
 
     /// Closes every connection; children are stopped and sessions ended.
@@ -245,6 +254,14 @@ impl Gateway {
     /// The plugins in force at this moment.
     fn plugins(&self) -> Arc<Assembled> {
         self.plugins.load_full()
+    }
+
+    /// A policy that is configured and not in force, with the reason: while there is one, nothing passes,
+    /// and a gateway that starts refuses to.
+    pub fn blocked(&self) -> Option<(String, String)> {
+        let plugins = self.plugins();
+        let first = plugins.plugins.blocked().iter().next();
+        first.map(|blocked| (blocked.plugin.clone(), blocked.reason.clone()))
     }
 
     fn adapter_of(&self, server: &Server) -> Result<Option<Arc<Adapter>>, AdapterMissing> {

@@ -47,6 +47,11 @@ impl Key {
             told: caller.abilities.told_to(server),
         }
     }
+
+    /// Whether it is a place of this server that callers of this persona use.
+    pub(crate) fn is_of(&self, server: &str, persona: &str) -> bool {
+        self.server == server && self.persona.as_deref().is_none_or(|owner| owner == persona)
+    }
 }
 
 /// A connection that is open, with what the server showed on it.
@@ -150,7 +155,7 @@ impl Health {
         match self.next {
             Some(Standing::GivenUp) => Err(format!(
                 "{last}; it failed too often (restarts.starts) and is not started again by itself. \
-                 Mend it, then restart Toolgate"
+                 Mend it, then ask for it with `toolgate mcp reconnect`"
             )),
             Some(Standing::Due(due)) if due > now => {
                 Err(format!("{last}; it is tried again in {} s", due.duration_since(now).as_secs() + 1))
@@ -171,6 +176,13 @@ impl Health {
     }
 
     pub(crate) fn succeeded(&mut self) {
+        self.next = None;
+        self.last_error = None;
+    }
+
+    /// Forgets every failure: somebody asked for another start.
+    pub(crate) fn anew(&mut self) {
+        self.backoff = Backoff::new(self.backoff.rules());
         self.next = None;
         self.last_error = None;
     }
@@ -213,6 +225,13 @@ impl Links {
         let link = Arc::new(Link::new(&server.restarts));
         links.insert(key.clone(), Arc::clone(&link));
         Some(link)
+    }
+
+    /// The places of a server that this caller's persona uses, whoever else of it they are for.
+    pub(crate) fn of_persona(&self, server: &str, persona: &str) -> Vec<(Key, Arc<Link>)> {
+        let links = self.lock();
+        let its = links.iter().filter(|(key, _)| key.is_of(server, persona));
+        its.map(|(key, link)| (key.clone(), Arc::clone(link))).collect()
     }
 
     /// Gives a place back.

@@ -6,6 +6,7 @@ use toolgate_config::{Protocol, Server, Transport};
 use toolgate_upstream::{ClientInfo, Limits, ProtocolChoice, ServerSpec, TransportSpec};
 
 use crate::abilities::Abilities;
+use crate::server_log;
 
 /// What a connection needs to know of a server. An entry that cannot be used gives the reason.
 ///
@@ -52,6 +53,7 @@ pub(crate) fn of(
         child_program: child_program.to_owned(),
         client_info: ClientInfo::new("toolgate", env!("CARGO_PKG_VERSION")),
         client_capabilities: told.to_json(),
+        log: server_log::open(server, data_dir),
     })
 }
 

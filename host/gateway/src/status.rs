@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use toolgate_config::Server;
 use toolgate_plugins::PinState;
 use toolgate_signing::DefinitionKind;
@@ -11,12 +11,14 @@ use toolgate_wire::envelope::Era;
 
 use crate::Gateway;
 use crate::caller::Caller;
-use crate::links::{Key, Live, Standing};
+use crate::connect::OpenError;
+use crate::links::{Health, Key, Link, Live, Standing};
 use crate::pin::Approved;
+use crate::subscriptions::SubscriptionSummary;
 use crate::surface::Item;
 
 /// `connected`, `starting`, `disabled` or `failed` (acceptance C29).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerState {
     /// Open and listed.
@@ -30,7 +32,7 @@ pub enum ServerState {
 }
 
 /// One server as the operator sees it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct ServerStatus {
     /// Its name.
     pub name: String,
@@ -39,7 +41,7 @@ pub struct ServerStatus {
     /// Why, where there is a why.
     pub detail: Option<String>,
     /// `legacy` or `modern`.
-    pub era: Option<&'static str>,
+    pub era: Option<String>,
     /// The negotiated revision.
     pub protocol_version: Option<String>,
     /// Seconds until the next attempt.
@@ -62,19 +64,21 @@ pub struct ServerStatus {
     pub instructions: Option<ItemStatus>,
     /// Definitions that were left out, with the reason.
     pub dropped: Vec<(String, String)>,
+    /// What clients of this gateway are subscribed to there, connection by connection.
+    pub subscriptions: Vec<SubscriptionSummary>,
     /// The last lines of its standard error, for stdio servers.
     pub stderr: Option<String>,
 }
 
 /// One definition as the operator sees it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct ItemStatus {
     /// The server's own name.
     pub name: String,
     /// The name a client sees.
     pub exposed: String,
     /// How the definition compares with its pin.
-    pub pin: &'static str,
+    pub pin: String,
     /// Digest of the definition.
     pub digest: String,
     /// Its description, as received: whoever prints it escapes it.
@@ -121,10 +125,14 @@ impl Gateway {
         connect: bool,
     ) -> ServerStatus {
         let mut detail = None;
-        if connect && server.enabled {
+        // What the clients of this persona use is shown, whoever of them opened it.
+        if connect
+            && server.enabled
+            && self.link_in_use(caller, server).is_none_or(|link| link.live().is_none())
+        {
             detail = self.live(caller, server).await.err().map(|error| error.to_string());
         }
-        let link = self.links.find(&Key::of(server, caller));
+        let link = self.link_in_use(caller, server);
         let (last_error, standing) = link.as_ref().map(|link| link.standing()).unwrap_or_default();
         let live = link.and_then(|link| link.live());
         let detail = detail.or(last_error);
@@ -143,7 +151,7 @@ impl Gateway {
             name: server.name.clone(),
             state,
             detail: if live.is_some() { None } else { detail },
-            era: live.as_ref().map(|live| era_word(live.connection.era())),
+            era: live.as_ref().map(|live| era_word(live.connection.era()).to_owned()),
             protocol_version: live.as_ref().map(|live| live.connection.protocol_version().to_owned()),
             next_retry_in: match standing {
                 Some(Standing::Due(due)) if live.is_none() => {
@@ -160,8 +168,44 @@ impl Gateway {
             templates: of(DefinitionKind::Template),
             instructions: of(DefinitionKind::Instructions).pop(),
             dropped: surface.as_ref().map_or_else(Vec::new, |surface| surface.dropped.clone()),
+            subscriptions: self.subscriptions_of(&server.name, &caller.persona),
             stderr: live.as_deref().and_then(stderr_of).map(|tail| server.without_secrets(&tail)),
         }
+    }
+}
+
+impl Gateway {
+    /// The place of a server that says most about it to this caller: its own where that is open, else one
+    /// that is open, else its own, else any.
+    fn link_in_use(&self, caller: &Caller, server: &Server) -> Option<Arc<Link>> {
+        let own = Key::of(server, caller);
+        let all = self.links.of_persona(&server.name, &caller.persona);
+        let best = all.into_iter().max_by_key(|(key, link)| (link.live().is_some(), *key == own));
+        best.map(|(_, link)| link)
+    }
+
+    /// Starts a server again, whatever became of earlier starts: every failure of it is forgotten, and what
+    /// is open is closed. Calls that run on it end with their error.
+    ///
+    /// # Errors
+    /// [`OpenError`] where there is no such server for this caller, or the start fails.
+    pub async fn reconnect(self: &Arc<Self>, caller: &Caller, name: &str) -> Result<(), OpenError> {
+        let servers = self.servers_of(caller);
+        let Some(server) = servers.iter().find(|server| server.name == name) else {
+            return Err(OpenError::Unusable(format!(
+                "persona '{}' has no server '{name}' that is enabled",
+                caller.persona
+            )));
+        };
+        for (_, link) in self.links.of_persona(name, &caller.persona) {
+            // A start that is under way ends first, and counts as one of before.
+            let _turn = link.opening.lock().await;
+            link.with_health(Health::anew);
+            if let Some(live) = link.live.swap(None) {
+                live.connection.close().await;
+            }
+        }
+        self.live(caller, server).await.map(|_| ())
     }
 }
 
@@ -181,7 +225,7 @@ fn item_status(item: &Item) -> ItemStatus {
     ItemStatus {
         name: item.name.clone(),
         exposed: item.exposed.clone(),
-        pin: pin_word(item.pin),
+        pin: pin_word(item.pin).to_owned(),
         digest: item.digest.to_string(),
         description: description.and_then(toolgate_wire::edit::string),
     }

@@ -56,6 +56,11 @@ impl Backoff {
         Self { rules, starts: VecDeque::new(), failures: 0 }
     }
 
+    /// The numbers this memory goes by.
+    pub fn rules(&self) -> BackoffRules {
+        self.rules
+    }
+
     /// To be called when a start is attempted.
     pub fn started(&mut self, now: Instant) {
         self.starts.push_back(now);

@@ -16,6 +16,7 @@ use crate::events::EventQueue;
 use crate::listen;
 use crate::pending::{Pending, Reply};
 use crate::question::{self, Questions, Unplaced};
+use crate::server_log::{LogSource, Sink};
 use crate::spec::Limits;
 
 /// What the two transports share of one connection.
@@ -27,6 +28,7 @@ pub(crate) struct Hub {
     pub(crate) events: Arc<EventQueue>,
     pub(crate) questions: Arc<Questions>,
     modern: AtomicBool,
+    log: Sink,
 }
 
 /// Which request the place of a message points at, when its id does not.
@@ -68,7 +70,13 @@ impl Hub {
             events: Arc::default(),
             questions: Arc::default(),
             modern: AtomicBool::new(false),
+            log: None,
         }
+    }
+
+    /// The same, with somebody who keeps what the server logs.
+    pub(crate) fn logged(self, log: Sink) -> Self {
+        Self { log, ..self }
     }
 
     /// From now on the server has no right to ask anything (spec 2026-07-28, direction rules).
@@ -152,6 +160,9 @@ impl Hub {
         }
         if notification.method == "notifications/message" {
             if let Some(params) = notification.params {
+                if let Some(log) = &self.log {
+                    log.line(LogSource::Message, params.get());
+                }
                 self.pending.log(asked, params);
             }
             return;

@@ -5,9 +5,12 @@
 //! `docs/design.md` 9a and can be changed.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use toolgate_base::Secret;
 pub use toolgate_base::Timeouts;
+
+use crate::server_log::ServerLog;
 
 /// One server, as the gateway hands it to [`crate::Connection::open`].
 #[derive(Clone, Debug)]
@@ -30,6 +33,8 @@ pub struct ServerSpec {
     /// What the server is told that its client can do for it, a JSON object: in the handshake, and in
     /// each modern request that says nothing else.
     pub client_capabilities: String,
+    /// Who keeps what the server says beside its messages.
+    pub log: Option<Arc<dyn ServerLog>>,
 }
 
 /// The way to a server.

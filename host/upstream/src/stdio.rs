@@ -212,8 +212,7 @@ fn inbound(hub: &Hub, tail: &Tail, line: Line) -> Vec<String> {
                 line = quote(&String::from_utf8_lossy(&bytes), 200),
                 "not a message, on standard output"
             );
-            tail.push(&bytes);
-            tail.push(b"\n");
+            tail.push_line(&bytes);
         }
         Line::TooLong { recovered, .. } => hub.too_large(&recovered, Asked::Nobody),
     }

@@ -2,10 +2,11 @@
 //!
 //! Contract: a sandbox has a home, a configuration and a data directory of its own and passes none of
 //! the machine's environment on but `PATH`. Everything waits with a deadline; a deadline that passes
-//! is a failed test with what was received so far. Processes end with their sandbox.
+//! is a failed test with what was received so far. Processes end with their sandbox, gateways that clients started too.
 // Code for tests may fail loudly.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::missing_panics_doc)]
 
+pub mod gateways;
 mod http;
 mod receiver;
 mod sandbox;

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio as Pipe};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{Http, Stdio};
+use crate::{Http, Stdio, gateways};
 
 /// Home, configuration and data of one test.
 pub struct Sandbox {
@@ -164,7 +164,32 @@ impl Sandbox {
         finish(detached, input)
     }
 
-    /// Starts `toolgate serve --stdio` and speaks to it by hand.
+    /// The process of the gateway that serves this sandbox's data directory, if one runs.
+    pub fn gateway(&self) -> Option<u32> {
+        gateways::of(&self.data())
+    }
+
+    /// Ends the gateway that serves this sandbox's data directory, in order, and waits for its end.
+    pub fn end_gateway(&self) {
+        if let Some(pid) = self.gateway() {
+            gateways::end(pid, "-TERM");
+        }
+    }
+
+    /// Kills the gateway that serves this sandbox's data directory.
+    pub fn kill_gateway(&self) {
+        if let Some(pid) = self.gateway() {
+            gateways::end(pid, "-KILL");
+        }
+    }
+
+    /// Starts `toolgate serve --stdio --no-share`: all of Toolgate is this one process.
+    pub fn serve_alone(&self, args: &[&str]) -> Stdio {
+        self.serve_stdio(&[&["--no-share"], args].concat())
+    }
+
+    /// Starts `toolgate serve --stdio` and speaks to it by hand. The gateway behind it is shared, and ends
+    /// with the sandbox at the latest.
     pub fn serve_stdio(&self, args: &[&str]) -> Stdio {
         let all: Vec<&str> = ["serve", "--stdio"].iter().chain(args).copied().collect();
         Stdio::start(self.command(&all))
@@ -203,6 +228,14 @@ impl Sandbox {
     /// The sandbox's directory.
     pub fn dir(&self) -> &Path {
         self.dir.path()
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        for pid in gateways::below(self.dir.path()) {
+            gateways::end(pid, "-KILL");
+        }
     }
 }
 

@@ -13,7 +13,7 @@ const ALLOW: &str = "    capabilities:\n      allow: [\"mcp.call:fix\"]\n";
 /// A file that cannot grow is what a full disk is to whoever writes. The signal that comes with it is
 /// ignored, as a full disk sends none.
 fn with_little_disk(sandbox: &Sandbox, kilobytes: u32) -> Stdio {
-    let plain = sandbox.command(&["serve", "--stdio"]);
+    let plain = sandbox.command(&["serve", "--stdio", "--no-share"]);
     let script = format!("trap '' XFSZ; ulimit -f {}; exec \"$0\" \"$@\"", kilobytes * 2);
     let mut command = std::process::Command::new("/bin/sh");
     command.args(["-c", &script]).arg(plain.get_program()).args(plain.get_args()).env_clear();
@@ -84,7 +84,7 @@ fn a_kill_during_calls_and_asks_leaves_no_call_without_row_no_row_out_of_chain_a
     let mut grants: BTreeMap<String, usize> = BTreeMap::new();
     let mut sent = 0;
     for round in 0..KILLS {
-        let mut client = sandbox.serve_stdio(&[]);
+        let mut client = sandbox.serve_alone(&[]);
         client.initialize_with(r#"{"elicitation":{}}"#);
         let share = CALLS / KILLS;
         for number in 0..share {

@@ -134,7 +134,7 @@ fn scp_008_a_server_starts_with_the_agent_of_its_persona_and_ends_with_it() {
     let sandbox = sandbox();
     let (pid, ledger) =
         (sandbox.path("pid").display().to_string(), sandbox.path("ledger").display().to_string());
-    sandbox.configure_fixture(&["--grandchild", &pid, "--ledger", &ledger], "");
+    sandbox.configure_fixture(&["--grandchild", &pid, "--ledger", &ledger], "serve: { idle_exit: 200ms }\n");
     assert_eq!(sandbox.read("ledger"), "");
     let mut client = client(&sandbox);
     client.tool_names();

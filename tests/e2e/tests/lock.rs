@@ -30,6 +30,8 @@ fn gate_lock_a_pull_request_shows_exactly_what_an_upstream_changed_and_nothing_r
     sandbox.run(&["lock", "check"]).exits(0);
     sandbox.run(&CALL).exits(0);
     assert_eq!(sandbox.serve_stdio(&["--locked"]).close(), 0);
+    // A gateway that goes on has the definitions that were reviewed; the next one has to ask again.
+    sandbox.end_gateway();
     let (lock, surface) = (lock_text(&sandbox), sandbox.read("config/toolgate/toolgate.surface/fix.json"));
 
     sandbox.write("tools.json", AFTER);

@@ -129,7 +129,7 @@ fn st_12_no_process_of_a_server_survives_its_client_or_a_kill_of_toolgate() {
         // `sh -c` gives a background job no standard input, so the fixture is run in the foreground as well.
         let entry = entry.replace("& wait", "");
         sandbox.configure(&format!("servers:\n{entry}personas:\n  default:\n    servers: [fix]\n{ALLOW}"));
-        let mut client = sandbox.serve_stdio(&[]);
+        let mut client = sandbox.serve_alone(&[]);
         client.initialize();
         client.call("fix__echo", &json!({ "message": "hi" }));
         let written = sandbox.read("pids");

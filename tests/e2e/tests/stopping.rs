@@ -52,13 +52,13 @@ fn wait_for(mut seen: impl FnMut() -> bool) {
 #[test]
 fn ht_27_a_server_that_hangs_in_its_greeting_holds_up_no_end() {
     for form in ["reads its input", "heeds nothing", "speaks http"] {
-        for signal in [false, true] {
+        for (signal, alone) in [(false, true), (true, true), (false, false)] {
             let sandbox = sandbox();
             let (entry, seen) = hung(&sandbox, form);
             sandbox.configure(&format!(
                 "servers:\n  fix: {{ {entry} }}\npersonas:\n  default:\n    servers: [fix]\n    capabilities: {{ allow: [\"mcp.call:fix\"] }}\n"
             ));
-            let mut client = sandbox.serve_stdio(&[]);
+            let mut client = if alone { sandbox.serve_alone(&[]) } else { sandbox.serve_stdio(&[]) };
             client.initialize();
             client.send(CALL);
             wait_for(seen);
@@ -69,7 +69,9 @@ fn ht_27_a_server_that_hangs_in_its_greeting_holds_up_no_end() {
             }
             client.close();
             let took = from.elapsed();
-            assert!(took < LONGEST, "a server that {form}, by a signal: {signal}: {took:?}");
+            assert!(took < LONGEST, "a server that {form}, by a signal: {signal}, alone: {alone}: {took:?}");
+            // A shared gateway goes on for others; its own end is what ends its servers.
+            sandbox.end_gateway();
             // Its supervisor works on through TERM and KILL; nobody waits for that, and nothing stays.
             if let Ok(pid) = std::fs::read_to_string(sandbox.path("started")) {
                 wait_for(|| !Path::new("/proc").join(pid.trim()).exists());

@@ -414,6 +414,9 @@ fn one_server_alone_is_served_under_its_own_names_and_still_under_policies() {
     }
     sandbox.run(&["serve", "--stdio", "--server", "nothing"]).exits(1);
 
+    // The gateway of the client before has the directory.
+    drop(client);
+    sandbox.end_gateway();
     let server = sandbox.serve_http_with(&["--server", "fix"]);
     let call = |path: &str, name: &str| {
         let params = format!(r#"{{"name":{name:?},"arguments":{{"message":"hi"}}}}"#);

@@ -48,7 +48,7 @@ def server_status(bench: Bench) -> Json:
 async def closing_input_ends_it(bench: Bench) -> None:
     """A client that closes the pipe leaves no process, and the exit is a clean one."""
     bench.sandbox.configure_part(bench.part)
-    process = bench.sandbox.start("serve", "--stdio", pipes=True)
+    process = bench.sandbox.start("serve", "--stdio", "--no-share", pipes=True)
     assert process.stdin and process.stdout
     hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "peers", "version": "0"}}}

@@ -96,7 +96,7 @@ class Sandbox:
 
     def stdio(self) -> Transport:
         """A transport that starts `serve --stdio`, as a client's own configuration would."""
-        command, *arguments = self.command("serve", "--stdio")
+        command, *arguments = self.command("serve", "--stdio", "--no-share")
         return over_stdio(command, arguments, self.environment, self.log)
 
     @contextmanager

@@ -63,6 +63,12 @@ pub(crate) fn is_readable_by_others(found: &Metadata) -> bool {
     found.mode() & GROUP_OR_OTHERS_READ != 0
 }
 
+/// Whether the name still leads to this open file.
+pub(crate) fn is_same_file(open: &File, path: &Path) -> bool {
+    let (Ok(open), Ok(named)) = (open.metadata(), fs::metadata(path)) else { return false };
+    (open.dev(), open.ino()) == (named.dev(), named.ino())
+}
+
 fn effective_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }

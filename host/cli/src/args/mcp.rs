@@ -12,8 +12,10 @@ pub(crate) enum Mcp {
     List(McpList),
     /// Show one server's entry, secrets masked.
     Get(McpName),
-    /// Connect to every server and show its state.
+    /// Show the state of every server: in the gateway that runs, or by connecting here.
     Status(McpStatus),
+    /// Start a server again in the running gateway, whatever became of earlier starts.
+    Reconnect(McpName),
     /// List the tools a persona sees.
     Tools(surface::McpListed),
     /// List the resources a persona sees, or the templates that make their URIs.

@@ -8,12 +8,13 @@ mod freeze;
 mod init;
 mod key;
 pub(crate) mod lock;
+mod logs;
 mod mcp;
 mod operator;
 mod plugin;
 mod registry;
 mod secret;
-mod serve;
+pub(crate) mod serve;
 mod token;
 
 use std::path::Path;
@@ -34,7 +35,8 @@ pub(crate) async fn run(cli: Cli) -> Result<(), Failure> {
     match cli.command {
         Command::Quickstart(args) => quickstart::run(args).await,
         Command::Init(args) => init::run(&args),
-        Command::Serve(args) => serve::run(explicit, args).await,
+        Command::Serve(args) => serve::run(explicit, args, cli.verbose).await,
+        Command::Gateway(args) => serve::process::run(explicit, &args).await,
         Command::Mcp(command) => mcp::run(explicit, command).await,
         Command::Lock(command) => lock::run(explicit, command).await,
         Command::Key(command) => key::run(&command),
@@ -48,6 +50,7 @@ pub(crate) async fn run(cli: Cli) -> Result<(), Failure> {
         Command::Secret(command) => secret::run(explicit, &command),
         Command::Token(command) => token::run(explicit, &command).await,
         Command::Operator(command) => operator::run(explicit, command).await,
+        Command::Logs(args) => logs::run(explicit, &args).await,
         Command::Doctor(args) => doctor::run(explicit, Format::json(args.json)),
         Command::Version(args) => version(Format::json(args.json)),
         // Both are handled before a runtime exists.
@@ -59,7 +62,7 @@ pub(crate) async fn run(cli: Cli) -> Result<(), Failure> {
 fn refuse_unlocked(command: &Command) -> Result<(), Failure> {
     use crate::args::Mcp;
     let fine = match command {
-        Command::Serve(_) | Command::Lock(LockCommand::Check(_)) => true,
+        Command::Serve(_) | Command::Gateway(_) | Command::Lock(LockCommand::Check(_)) => true,
         Command::Mcp(verb) => {
             matches!(verb, Mcp::Call(_) | Mcp::List(_) | Mcp::Tools(_) | Mcp::Status(_) | Mcp::Explain(_))
         }

@@ -1,26 +1,39 @@
 //! `toolgate serve`: agents come in here.
+//!
+//! Over stdio this process is usually a [`client`] of the one gateway of its data directory, which it
+//! starts where none runs ([`process`]). Whoever serves holds the directory ([`take`]).
+
+pub(crate) mod client;
+mod pool;
+pub(crate) mod process;
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
-use toolgate_config::Lane;
+use toolgate_config::{Config, Lane};
+use toolgate_downstream::local::{Claim, ClaimError, Door, DoorOptions, Holder, Manner, Standing, Want};
 use toolgate_downstream::{Credential, HttpOptions, StdioOptions, TokenCheck, TokenCheckError};
-use toolgate_gateway::Gateway;
 use toolgate_store::Store;
 
 use crate::args::Serve;
-use crate::context;
+use crate::context::{self, Loaded};
 use crate::couriers::Couriers;
 use crate::exit::Failure;
+use crate::logging;
+use pool::{Pool, Shared};
+
+/// How long a directory is waited for whose holder may be about to end.
+const ENDING: Duration = Duration::from_secs(2);
 
 /// Serves until the client goes, or until a signal comes.
-pub(crate) async fn run(explicit: Option<&Path>, args: Serve) -> Result<(), Failure> {
-    let config = context::config(explicit)?;
-    context::operator(&config, &args.persona)?;
-    let listen = args.listen.unwrap_or(config.serve.listen);
+pub(crate) async fn run(explicit: Option<&Path>, args: Serve, verbose: u8) -> Result<(), Failure> {
+    let loaded = context::loaded(explicit)?;
+    let config = &loaded.config;
+    context::operator(config, &args.persona)?;
     if let Some(server) = &args.server {
         let bound =
             config.personas.get(&args.persona).is_some_and(|persona| persona.servers.contains(server));
@@ -39,46 +52,68 @@ pub(crate) async fn run(explicit: Option<&Path>, args: Serve) -> Result<(), Fail
         return Err(Failure::usage("--servers is about one client, so it goes with --stdio")
             .hint("over HTTP a client declares them itself, in the header X-Toolgate-Servers or in _meta"));
     }
-    let stop = CancellationToken::new();
-    if args.stdio {
-        let max_running = config.serve.max_running;
-        let gateway = context::serving_gateway(config.clone())?;
-        context::check_locked(&gateway, None).await?;
-        let couriers = Couriers::start(&config);
-        let options = StdioOptions {
-            plain_names: args.server.is_some(),
-            server_only: args.server,
-            max_running,
-            lane: args.lane,
-            servers: args.servers.map(Into::into),
-            shutdown: stop.clone(),
-            ..StdioOptions::new(args.persona)
-        };
-        let signals = stop_on_signal(&stop);
-        let served = toolgate_downstream::serve_stdio(Arc::clone(&gateway), options).await;
-        signals.abort();
-        gateway.shutdown().await;
-        couriers.finish().await;
-        return served.map_err(Failure::failed);
+    if !args.stdio {
+        let listen = args.listen.unwrap_or(config.serve.listen);
+        return http(explicit, loaded, listen, args.server).await;
     }
-    http(config, listen, args.server, stop).await
+    if args.no_share {
+        return alone(loaded.config, args).await;
+    }
+    let want = Want::Session {
+        persona: args.persona,
+        lane: args.lane.as_str().to_owned(),
+        server: args.server,
+        servers: args.servers,
+    };
+    client::serve(&loaded, want, verbose).await
 }
 
+/// One client, in this process.
+async fn alone(config: Config, args: Serve) -> Result<(), Failure> {
+    let _claim = take(&config, Manner::Alone, ENDING)?;
+    logging::keep_in(&config.data_dir);
+    let ground = context::Ground::new(&config, "gateway")?;
+    let gateway = context::serving_gateway(config.clone(), &ground)?;
+    context::check_locked(&gateway, None).await?;
+    let couriers = Couriers::start(&config);
+    let stop = CancellationToken::new();
+    let options = StdioOptions {
+        plain_names: args.server.is_some(),
+        server_only: args.server,
+        servers: args.servers.map(Into::into),
+        max_running: config.serve.max_running,
+        lane: args.lane,
+        shutdown: stop.clone(),
+        ..StdioOptions::new(args.persona)
+    };
+    let signals = stop_on_signal(&stop);
+    let served = toolgate_downstream::serve_stdio(Arc::clone(&gateway), options).await;
+    signals.abort();
+    gateway.shutdown().await;
+    couriers.finish().await;
+    served.map_err(Failure::failed)
+}
+
+/// Clients over HTTP, and those on pipes that come to the socket.
 async fn http(
-    config: toolgate_config::Config,
+    explicit: Option<&Path>,
+    loaded: Loaded,
     listen: SocketAddr,
     server_only: Option<String>,
-    stop: CancellationToken,
 ) -> Result<(), Failure> {
+    let config = &loaded.config;
     if let Some(reason) = config.serve.refusal(listen) {
         return Err(Failure::usage(reason));
     }
-    let tokens = Arc::new(StoredTokens { store: context::store(&config, "tokens")? });
+    let claim = take(config, Manner::Http, ENDING)?;
+    logging::keep_in(&config.data_dir);
+    let tokens = Arc::new(StoredTokens { store: context::store(config, "tokens")? });
     first_token(&config.data_dir, &tokens.store)?;
     let serve = config.serve.clone();
-    let gateway: Arc<Gateway> = context::serving_gateway(config.clone())?;
-    context::check_locked(&gateway, None).await?;
-    let couriers = Couriers::start(&config);
+    let standing = standing(config);
+    let stop = CancellationToken::new();
+    let (pool, gateway, _used) = Pool::begin(explicit.map(Path::to_owned), loaded, stop.clone()).await?;
+    let door = open(&claim)?;
     let options = HttpOptions {
         allowed_hosts: serve.allowed_hosts,
         allowed_origins: serve.allowed_origins,
@@ -94,11 +129,56 @@ async fn http(
         ..HttpOptions::new(listen, tokens)
     };
     let signals = stop_on_signal(&stop);
-    let served = toolgate_downstream::serve_http(Arc::clone(&gateway), options).await;
+    let options_of_door = DoorOptions { standing, idle_exit: None, shutdown: stop.clone() };
+    let local = tokio::spawn(door.keep(Arc::new(Shared(Arc::clone(&pool))), options_of_door));
+    let served = toolgate_downstream::serve_http(gateway, options).await;
     signals.abort();
-    gateway.shutdown().await;
-    couriers.finish().await;
+    stop.cancel();
+    // A door that panicked is closed as well.
+    let _ = local.await;
+    pool.end().await;
     served.map_err(Failure::usage)
+}
+
+/// Takes the data directory for this process, or says who has it.
+fn take(config: &Config, manner: Manner, wait: Duration) -> Result<Claim, Failure> {
+    let holder = Holder {
+        pid: std::process::id(),
+        manner,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        config: config.path.clone(),
+    };
+    let taken = tokio::task::block_in_place(|| Claim::take(&config.data_dir, &holder, wait));
+    taken.map_err(|error| {
+        let hint = matches!(error, ClaimError::Taken { .. })
+            .then_some("end that process, or give this one a `data_dir` of its own; clients over stdio share one gateway without --no-share");
+        let failure = Failure::failed(&error);
+        match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    })
+}
+
+/// What clients on the socket have to agree with.
+fn standing(config: &Config) -> Standing {
+    Standing {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        config: path_of(config),
+        locked: context::is_locked(),
+    }
+}
+
+/// The configuration file by the name that does not depend on how one came to it.
+fn path_of(config: &Config) -> Option<PathBuf> {
+    config.path.as_ref().map(|path| path.canonicalize().unwrap_or_else(|_| path.clone()))
+}
+
+fn open(claim: &Claim) -> Result<Door, Failure> {
+    Door::open(claim).map_err(|error| {
+        let path = claim.data_dir().join("run/gateway.sock");
+        Failure::failed(format!("cannot listen on {}: {error}", path.display()))
+    })
 }
 
 /// Ends the service on SIGINT and SIGTERM.

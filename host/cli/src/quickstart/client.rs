@@ -30,7 +30,7 @@ pub(crate) struct Answer {
 impl Agent {
     pub(crate) async fn connect(place: &Place) -> Result<Self, Failure> {
         let mut command = tokio::process::Command::new(context::own_program()?);
-        command.arg("--config").arg(&place.config).args(["serve", "--stdio"]);
+        command.arg("--config").arg(&place.config).args(["serve", "--stdio", "--no-share"]);
         let failed =
             |error: &dyn std::fmt::Display| Failure::failed(format!("the agent cannot connect: {error}"));
         let transport = TokioChildProcess::new(command).map_err(|error| failed(&error))?;

@@ -47,6 +47,7 @@ pub(crate) const SERVE: Keys = Keys {
         "keep_alive",
         "head_timeout",
         "session_idle",
+        "idle_exit",
         "max_sessions",
         "max_sessions_per_token",
         "max_running",

@@ -157,8 +157,11 @@ fn read_serve(reader: &mut Reader<'_>, item: Item) -> Serve {
     if let Some(item) = fields.take("keep_alive") {
         serve.keep_alive = reader.duration(&item, Duration::from_secs(1)).unwrap_or(serve.keep_alive);
     }
-    for (key, slot) in [("head_timeout", &mut serve.head_timeout), ("session_idle", &mut serve.session_idle)]
-    {
+    for (key, slot) in [
+        ("head_timeout", &mut serve.head_timeout),
+        ("session_idle", &mut serve.session_idle),
+        ("idle_exit", &mut serve.idle_exit),
+    ] {
         if let Some(item) = fields.take(key) {
             *slot = reader.duration(&item, Duration::from_millis(100)).unwrap_or(*slot);
         }

@@ -6,6 +6,7 @@
 use http::StatusCode;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
+use tokio_util::sync::CancellationToken;
 use toolgate_base::Secret;
 use toolgate_wire::envelope::Era;
 
@@ -48,6 +49,7 @@ impl Admitted {
             server_only: self.server_only.clone(),
             declared: claims.servers,
             plain_names: self.plain_names,
+            leaving: CancellationToken::new(),
             abilities,
         }
     }

@@ -60,6 +60,8 @@ pub(super) struct Session {
     calls: CancellationToken,
     /// Ends what would otherwise go on for ever: subscriptions and announcements.
     streams: CancellationToken,
+    /// Fires when nothing here waits any longer for servers that still start.
+    leaving: CancellationToken,
 }
 
 impl Session {
@@ -82,6 +84,7 @@ impl Session {
             tasks: TaskTracker::new(),
             calls: CancellationToken::new(),
             streams: CancellationToken::new(),
+            leaving: CancellationToken::new(),
         })
     }
 
@@ -115,6 +118,13 @@ impl Session {
         self.tasks.close();
         let gone = self.writer.is_closed() || self.options.shutdown.is_cancelled();
         let grace = if gone { Duration::ZERO } else { self.options.grace };
+        self.end_calls(grace).await;
+        self.backend.end_session(&self.id);
+        // Before the pipe is closed: whoever sees it closed may read the log at once.
+        self.backend.settle().await;
+    }
+
+    async fn end_calls(&self, grace: Duration) {
         if !self.ended_within(grace).await {
             self.running.cancel_all();
             self.calls.cancel();
@@ -131,7 +141,10 @@ impl Session {
         if tokio::time::timeout(connecting, self.tasks.wait()).await.is_ok() {
             return true;
         }
-        self.backend.stop_opening();
+        self.leaving.cancel();
+        if !self.options.is_shared {
+            self.backend.stop_opening();
+        }
         tokio::time::timeout(grace.saturating_sub(connecting), self.tasks.wait()).await.is_ok()
     }
 
@@ -259,6 +272,7 @@ impl Session {
             declared: claims.servers,
             plain_names: self.options.plain_names,
             abilities,
+            leaving: self.leaving.clone(),
         }
     }
 
@@ -275,7 +289,10 @@ impl Session {
         };
         let session = Arc::clone(self);
         self.tasks.spawn(async move {
-            let offers = session.backend.offers(&caller).await;
+            let offers = tokio::select! {
+                offers = session.backend.offers(&caller) => offers,
+                () = session.leaving.cancelled() => return,
+            };
             *session.offers.lock().unwrap_or_else(PoisonError::into_inner) = offers;
             let instructions = session.backend.instructions(&caller).await;
             let outcome = match legacy::initialize_result(version, offers, instructions) {

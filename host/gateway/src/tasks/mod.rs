@@ -33,7 +33,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use toolgate_base::lock::FileLock;
 use toolgate_base::random_hex;
@@ -61,6 +61,8 @@ const MOST_MAKERS: usize = 4_096;
 pub(crate) struct Tasks {
     owner: Mutex<Option<Owner>>,
     entries: Mutex<HashMap<String, Arc<Entry>>>,
+    /// How many of them there are.
+    open: watch::Sender<usize>,
     slots: slots::Slots,
     makers: Mutex<HashSet<(String, String)>>,
     /// Ends all observation; what is open stays so in the journal.
@@ -168,11 +170,16 @@ impl Tasks {
     }
 
     fn add(&self, entry: &Arc<Entry>) {
-        self.lock().insert(entry.id.clone(), Arc::clone(entry));
+        let mut entries = self.lock();
+        entries.insert(entry.id.clone(), Arc::clone(entry));
+        self.open.send_replace(entries.len());
     }
 
     fn remove(&self, id: &str) {
-        let removed = self.lock().remove(id);
+        let mut entries = self.lock();
+        let removed = entries.remove(id);
+        self.open.send_replace(entries.len());
+        drop(entries);
         drop(removed);
     }
 
@@ -217,6 +224,13 @@ impl Gateway {
         if is_its_own && entry.pushed.try_send(params).is_err() {
             entry.poke.notify_one();
         }
+    }
+
+    /// How many tasks are observed: those that a server works on and those that wait for a place, for an
+    /// answer or for their server to come back. While there are any, a gateway has something to do although
+    /// it has no client.
+    pub fn open_tasks(&self) -> watch::Receiver<usize> {
+        self.tasks.open.subscribe()
     }
 
     /// Lets cancellations reach their servers, and stops observing.

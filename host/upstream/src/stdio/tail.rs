@@ -5,19 +5,47 @@ use std::sync::{Mutex, PoisonError};
 
 use toolgate_base::display;
 
+use crate::server_log::{Lines, LogSource, Sink};
+
 /// Keeps the newest bytes up to a limit, however much is written (ST-06).
 #[derive(Debug)]
 pub(crate) struct Tail {
     max: usize,
     bytes: Mutex<VecDeque<u8>>,
+    /// Who keeps all of it, and the line at hand.
+    log: Sink,
+    lines: Mutex<Lines>,
 }
 
 impl Tail {
     pub(crate) fn new(max: usize) -> Self {
-        Self { max, bytes: Mutex::default() }
+        Self { max, bytes: Mutex::default(), log: None, lines: Mutex::default() }
     }
 
+    /// The same, with somebody who keeps all of it.
+    pub(crate) fn logged(max: usize, log: Sink) -> Self {
+        Self { log, ..Self::new(max) }
+    }
+
+    /// A line on standard output that was no message.
+    pub(crate) fn push_line(&self, line: &[u8]) {
+        self.keep(line);
+        self.keep(b"\n");
+        if let Some(log) = &self.log {
+            log.line(LogSource::Stdout, &String::from_utf8_lossy(line));
+        }
+    }
+
+    /// Bytes of standard error.
     pub(crate) fn push(&self, new: &[u8]) {
+        if let Some(log) = &self.log {
+            let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+            lines.push(log.as_ref(), LogSource::Stderr, new);
+        }
+        self.keep(new);
+    }
+
+    fn keep(&self, new: &[u8]) {
         let keep = new.len().saturating_sub(self.max);
         let new = new.get(keep..).unwrap_or_default();
         let mut bytes = self.lock();

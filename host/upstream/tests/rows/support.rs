@@ -26,6 +26,7 @@ pub(crate) fn spec(transport: TransportSpec) -> ServerSpec {
         child_program: CHILD.into(),
         client_info: ClientInfo::new("toolgate", "0.1.0"),
         client_capabilities: "{}".to_owned(),
+        log: None,
     }
 }
 

@@ -37,6 +37,7 @@ fn res_009_res_022_what_is_subscribed_to_stands_in_no_file_and_is_gone_with_the_
     let uri = "fix://nowhere/listed";
     assert_eq!(client.request("resources/subscribe", &json!({ "uri": uri }))["result"], json!({}));
     client.kill();
+    world.sandbox.kill_gateway();
     for entry in std::fs::read_dir(world.sandbox.data()).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -66,6 +67,8 @@ fn res_010_a_request_that_stands_alone_cannot_subscribe_and_says_what_can() {
         assert_eq!(refused["error"]["code"], -32601, "{refused}");
         assert!(refused["error"]["message"].as_str().unwrap().contains("subscriptions/listen"), "{refused}");
     }
+    assert_eq!(client.close(), 0);
+    world.sandbox.end_gateway();
     let server = world.sandbox.serve_http();
     let refused = server.modern("/mcp", "1", "resources/subscribe", r#"{"uri":"fix://static"}"#);
     assert!(refused.message()["error"]["message"].as_str().unwrap().contains("subscriptions/listen"));

@@ -68,7 +68,7 @@ fn a_task_is_observed_again_after_kill_9_and_its_result_is_kept_tsk_012_tsk_015_
     let mut client = plain(&sandbox);
     send(&mut client, 1_000, &json!({ "ms": 3_000, "say": "made it" }));
     with_status(&sandbox, "working");
-    client.kill();
+    sandbox.kill_gateway();
     let mut client = plain(&sandbox);
     let task = with_status(&sandbox, "completed");
     assert_eq!(
@@ -95,7 +95,7 @@ fn a_cancellation_that_was_not_sent_is_sent_by_the_next_gateway_tsk_012() {
     web.stop();
     client.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1000}}"#);
     until("it is noted", || (listed(&sandbox)[0]["cancel_requested_by"] == "caller").then_some(()));
-    client.kill();
+    sandbox.kill_gateway();
     assert_eq!(reached(&sandbox, "tasks/cancel").len(), 0);
     let _web = Web::start(&sandbox, &format!("127.0.0.1:{}", web.port));
     let _client = plain(&sandbox);
@@ -111,7 +111,7 @@ fn a_gateway_killed_before_it_knew_of_the_task_repeats_nothing_and_says_which_ca
     let mut client = plain(&sandbox);
     send(&mut client, 1_000, &json!({ "ms": 60_000, "late": 1_500 }));
     until("it was sent", || (reached(&sandbox, "tools/call").len() == 1).then_some(()));
-    client.kill();
+    sandbox.kill_gateway();
     std::thread::sleep(Duration::from_secs(2));
     let _client = plain(&sandbox);
     let _ = sandbox.run(&["mcp", "status", "--json"]).exits(0);
@@ -131,7 +131,7 @@ fn a_task_outlives_the_connection_and_is_lost_with_a_server_that_forgets_it_tsk_
     send(&mut client, 1_000, &json!({ "ms": 2_500, "say": "made it" }));
     with_status(&sandbox, "working");
     // The process of the server ends; the next one knows the task.
-    nix_kill(until("its process", || server_pid(&client)));
+    nix_kill(until("its process", || server_pid(&sandbox)));
     let reply = next(&mut client);
     assert_eq!((&reply["id"], text(&reply["result"])), (&json!(1_000), "made it"), "{reply}");
     let task = with_status(&sandbox, "completed");
@@ -144,14 +144,14 @@ fn a_task_outlives_the_connection_and_is_lost_with_a_server_that_forgets_it_tsk_
     send(&mut client, 1_001, &json!({ "ms": 60_000 }));
     with_status(&sandbox, "working");
     std::fs::remove_file(sandbox.path("tasks.json")).unwrap();
-    nix_kill(until("its process", || server_pid(&client)));
+    nix_kill(until("its process", || server_pid(&sandbox)));
     let reply = next(&mut client);
     assert_eq!(code(&reply["result"]), "may_have_run", "{reply}");
     with_status(&sandbox, "lost");
 }
 
-/// The fixture below this gateway.
-fn server_pid(client: &Stdio) -> Option<u32> {
+/// The fixture below the gateway.
+fn server_pid(sandbox: &Sandbox) -> Option<u32> {
     let children = |pid: u32| -> Vec<u32> {
         let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
         let listed = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
@@ -160,7 +160,7 @@ fn server_pid(client: &Stdio) -> Option<u32> {
             .collect()
     };
     let name = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    let mut queue = children(client.pid());
+    let mut queue = children(sandbox.gateway()?);
     while let Some(pid) = queue.pop() {
         if name(&pid).trim().starts_with("toolgate-fixtu") {
             return Some(pid);

@@ -1,18 +1,21 @@
 //! `mcp list`, `mcp get`, `mcp status` and `mcp tools`.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolgate_config::{Origin, Transport};
+use toolgate_config::{Config, Origin, Transport};
+use toolgate_downstream::local::Want;
 use toolgate_gateway::indexes::standings;
-use toolgate_gateway::{ServerState, ServerStatus, Target};
+use toolgate_gateway::{Caller, ServerState, ServerStatus, Target};
 use toolgate_store::OperatorProof;
 use toolgate_wire::ListKind;
 
 use super::surface;
-use crate::args::{McpList, McpName, McpStatus};
+use crate::args::{McpList, McpName, McpStatus, Who};
 use crate::commands::audit;
+use crate::commands::serve::client;
 use crate::exit::Failure;
 use crate::json::{at, text};
 use crate::{context, operator, output};
@@ -107,12 +110,22 @@ pub(crate) fn no_server(name: &str) -> Failure {
     Failure::failed(format!("there is no server '{name}'")).hint("see `toolgate mcp list`")
 }
 
-/// Connects to every server and shows its state.
+/// Shows the state of every server as the gateway that runs sees it; where none runs, connects to each.
 pub(crate) async fn status(explicit: Option<&Path>, args: McpStatus) -> Result<(), Failure> {
-    let (gateway, caller) = super::open(explicit, &args.who)?;
-    crate::context::check_locked(&gateway, None).await?;
-    let mut statuses = gateway.status(&caller, true).await;
-    gateway.shutdown().await;
+    let loaded = context::loaded(explicit)?;
+    let want = Want::Status { persona: args.who.persona.clone(), lane: args.who.lane.as_str().to_owned() };
+    let running = match client::ask(&loaded, want).await {
+        Ok(answer) => answer.map(statuses_of).transpose()?,
+        Err(failure) => {
+            tracing::warn!("{}; this is what servers show here instead", failure.message);
+            None
+        }
+    };
+    let config = Arc::new(loaded.config);
+    let mut statuses = match running {
+        Some(statuses) => statuses,
+        None => connected(&config, &args.who).await?,
+    };
     if let Some(name) = &args.name {
         statuses.retain(|status| status.name == *name);
         if statuses.is_empty() {
@@ -120,25 +133,66 @@ pub(crate) async fn status(explicit: Option<&Path>, args: McpStatus) -> Result<(
         }
     }
     if args.json {
-        let sinks = audit::sinks::troubles(gateway.config());
+        let sinks = audit::sinks::troubles(&config);
         return output::json(
-            &json!({ "servers": statuses, "indexes": standings(gateway.config()), "audit_sinks": sinks }),
+            &json!({ "servers": statuses, "indexes": standings(&config), "audit_sinks": sinks }),
         );
     }
     if statuses.is_empty() {
         return output::line(&format!("persona {} has no servers", args.who.persona));
     }
     statuses.iter().try_for_each(print_status)?;
-    for standing in standings(gateway.config()).iter().filter(|standing| !standing.is_good()) {
+    for standing in standings(&config).iter().filter(|standing| !standing.is_good()) {
         tracing::warn!("index {}: {}", standing.index, standing.detail);
     }
-    for trouble in audit::sinks::troubles(gateway.config()) {
+    for trouble in audit::sinks::troubles(&config) {
         tracing::warn!("{trouble}");
     }
-    if operator::proof(gateway.config())? == OperatorProof::None {
+    if operator::proof(&config)? == OperatorProof::None {
         tracing::warn!("{}", operator::UNPROVEN);
     }
     Ok(())
+}
+
+/// Starts a server again in the gateway that runs.
+pub(crate) async fn reconnect(explicit: Option<&Path>, args: McpName) -> Result<(), Failure> {
+    let loaded = context::loaded(explicit)?;
+    if !loaded.config.servers.contains_key(&args.name) {
+        return Err(no_server(&args.name));
+    }
+    let want = Want::Reconnect {
+        persona: args.who.persona.clone(),
+        lane: args.who.lane.as_str().to_owned(),
+        server: args.name.clone(),
+    };
+    let Some(answer) = client::ask(&loaded, want).await? else {
+        return Err(Failure::failed("no gateway runs for this data directory, so nothing is connected")
+            .hint(
+                "a server starts with the first client that needs it; `toolgate mcp status` tries it now",
+            ));
+    };
+    let statuses = statuses_of(answer)?;
+    let status = statuses.iter().find(|status| status.name == args.name);
+    let status = status.ok_or_else(|| no_server(&args.name))?;
+    if args.json {
+        return output::json(status);
+    }
+    print_status(status)
+}
+
+fn statuses_of(answer: Value) -> Result<Vec<ServerStatus>, Failure> {
+    serde_json::from_value(answer)
+        .map_err(|error| Failure::failed(format!("the gateway's answer cannot be read: {error}")))
+}
+
+/// The state of servers that are connected for this command alone.
+async fn connected(config: &Arc<Config>, who: &Who) -> Result<Vec<ServerStatus>, Failure> {
+    let caller = Caller { lane: who.lane, ..context::operator(config, &who.persona)? };
+    let gateway = context::gateway(Config::clone(config), "cli")?;
+    context::check_locked(&gateway, None).await?;
+    let statuses = gateway.status(&caller, true).await;
+    gateway.shutdown().await;
+    Ok(statuses)
 }
 
 fn print_status(status: &ServerStatus) -> Result<(), Failure> {
@@ -149,7 +203,7 @@ fn print_status(status: &ServerStatus) -> Result<(), Failure> {
         ServerState::Failed => "failed",
     };
     let version = status.protocol_version.as_deref().unwrap_or("");
-    let line = format!("{}: {state} {} {version}", status.name, status.era.unwrap_or(""));
+    let line = format!("{}: {state} {} {version}", status.name, status.era.as_deref().unwrap_or(""));
     output::line(line.trim_end())?;
     if let Some(detail) = &status.detail {
         output::line(&format!("  reason: {detail}"))?;
@@ -170,6 +224,11 @@ fn print_status(status: &ServerStatus) -> Result<(), Failure> {
     }
     if let Some(instructions) = &status.instructions {
         output::line(&format!("  instructions, pin {}", instructions.pin))?;
+    }
+    for entry in &status.subscriptions {
+        for uri in &entry.uris {
+            output::line(&format!("  subscription {uri}, {}", entry.standing(uri)))?;
+        }
     }
     for (tool, reason) in &status.dropped {
         output::line(&format!("  left out: {tool}: {reason}"))?;

@@ -30,6 +30,7 @@ pub(crate) async fn run(explicit: Option<&Path>, command: Mcp) -> Result<(), Fai
         Mcp::Get(args) => list::get(explicit, &args),
         Mcp::List(args) => list::list(explicit, args).await,
         Mcp::Status(args) => list::status(explicit, args).await,
+        Mcp::Reconnect(args) => list::reconnect(explicit, args).await,
         Mcp::Tools(args) => surface::tools(explicit, args).await,
         Mcp::Resources(args) => surface::resources(explicit, args).await,
         Mcp::Read(args) => surface::read(explicit, args).await,

@@ -36,9 +36,7 @@ pub(crate) async fn pin(explicit: Option<&Path>, args: McpPin) -> Result<(), Fai
     let items = kinds.into_iter().flat_map(|(kind, items)| items.iter().map(move |item| (kind, item)));
     let items = items.chain(status.instructions.iter().map(|item| ("instructions", item)));
     let rows: Vec<Vec<String>> = items
-        .map(|(kind, item)| {
-            vec![kind.to_owned(), item.name.clone(), item.pin.to_owned(), item.digest.clone()]
-        })
+        .map(|(kind, item)| vec![kind.to_owned(), item.name.clone(), item.pin.clone(), item.digest.clone()])
         .collect();
     output::table(&["KIND", "NAME", "PIN", "DIGEST"], &rows)?;
     match &status.surface {

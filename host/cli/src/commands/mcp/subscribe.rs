@@ -126,7 +126,7 @@ fn summary(gateway: &Gateway, args: &McpSubscribe) -> Result<(), Failure> {
         return output::raw_line(&json!({ "event": "subscribed", "subscriptions": all }).to_string());
     }
     for entry in &all {
-        output::line(&format!("{} ({})", entry.server, entry.mode.unwrap_or("not connected")))?;
+        output::line(&format!("{} ({})", entry.server, entry.mode.as_deref().unwrap_or("not connected")))?;
         for uri in &entry.uris {
             output::line(&format!("  {uri} · {}", entry.standing(uri)))?;
         }

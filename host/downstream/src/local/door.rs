@@ -1,0 +1,279 @@
+//! The gateway's side of the socket: who comes in, for how long, and when nobody is left.
+//!
+//! Order of the checks, each before anything of the next is looked at: the user id of the other side,
+//! one line of greeting, what the two sides stand for, what is wanted.
+
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use tokio::io::{AsyncRead, AsyncWriteExt as _, BufReader, ReadBuf};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use toolgate_gateway::Gateway;
+
+use super::claim::Claim;
+use super::greeting::{Hello, Refused, Reply, Standing, Want, line_of, read_line};
+use super::{MAX_CLIENTS, own_user, socket};
+use crate::options::StdioOptions;
+use crate::stdio::serve_pipes;
+
+/// How long a greeting may take.
+const GREETING: Duration = Duration::from_secs(10);
+/// The least pause between two looks at whether something still goes on.
+const BUSY: Duration = Duration::from_millis(250);
+/// Longest greeting that a client may send, bytes: a name and its variables.
+const LONGEST: u64 = 4 * 1024 * 1024;
+
+/// What stands behind the door.
+#[async_trait]
+pub trait Answering: Send + Sync + 'static {
+    /// The gateway for a session, as this client would be served alone.
+    async fn room(&self, hello: &Hello) -> Result<Room, Refused>;
+    /// The answer to anything else.
+    async fn answer(&self, hello: &Hello) -> Result<serde_json::Value, Refused>;
+    /// Whether something goes on for clients that are not here: a task at a server.
+    fn is_busy(&self) -> bool;
+}
+
+/// A place for one session.
+pub struct Room {
+    /// Where its requests go.
+    pub gateway: Arc<Gateway>,
+    /// As whom, and in what bounds.
+    pub options: StdioOptions,
+    /// Dropped when the session has ended.
+    pub held: Box<dyn std::any::Any + Send>,
+}
+
+/// How the door is kept.
+pub struct DoorOptions {
+    /// What a client has to agree with.
+    pub standing: Standing,
+    /// How long to stay without a session and without anything that goes on; for ever where there is none.
+    pub idle_exit: Option<Duration>,
+    /// Closes the door and ends all sessions.
+    pub shutdown: CancellationToken,
+}
+
+/// Why the door was closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// `shutdown` fired.
+    Told,
+    /// Nobody came for so long.
+    Idle,
+}
+
+/// The socket of a data directory that this process serves.
+#[derive(Debug)]
+pub struct Door {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl Door {
+    /// Listens on the socket of a claimed directory. What an earlier holder left there is removed: it
+    /// cannot be in use, since the claim is ours.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(claim: &Claim) -> io::Result<Self> {
+        let (path, held) = socket(claim.data_dir())?;
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let listener = UnixListener::bind(&path)?;
+        drop(held);
+        let path = super::run_dir(claim.data_dir()).join("gateway.sock");
+        // The directory lets nobody in meanwhile.
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+        Ok(Self { listener, path })
+    }
+
+    /// Lets clients in until it is told to stop or nobody is left.
+    pub async fn keep(self, behind: Arc<dyn Answering>, options: DoorOptions) -> Ended {
+        let options = Arc::new(options);
+        let (sessions, count) = watch::channel(0usize);
+        let sessions = Arc::new(sessions);
+        let tasks = TaskTracker::new();
+        let alone = alone(count, options.idle_exit, Arc::clone(&behind));
+        tokio::pin!(alone);
+        let ended = loop {
+            let accepted = tokio::select! {
+                biased;
+                () = options.shutdown.cancelled() => break Ended::Told,
+                accepted = self.listener.accept() => accepted,
+                () = &mut alone => break Ended::Idle,
+            };
+            match accepted {
+                Ok((stream, _)) if tasks.len() < MAX_CLIENTS => {
+                    let guest = Guest {
+                        behind: Arc::clone(&behind),
+                        options: Arc::clone(&options),
+                        sessions: Arc::clone(&sessions),
+                    };
+                    tasks.spawn(async move {
+                        if let Err(error) = guest.receive(stream).await {
+                            tracing::debug!(%error, "a client on the socket has gone");
+                        }
+                    });
+                }
+                Ok(_) => tracing::warn!("more than {MAX_CLIENTS} clients on the socket; one was turned away"),
+                Err(error) => {
+                    tracing::warn!(%error, "a client on the socket cannot be let in");
+                    // Out of descriptors, most likely: there is nothing to do but to wait.
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            }
+        };
+        // Whoever comes from here on finds nobody and starts a gateway, which waits for the claim.
+        let _ = std::fs::remove_file(&self.path);
+        drop(self.listener);
+        tasks.close();
+        tasks.wait().await;
+        ended
+    }
+}
+
+/// Resolves when there was no session for so long, and nothing goes on.
+async fn alone(mut count: watch::Receiver<usize>, idle_exit: Option<Duration>, behind: Arc<dyn Answering>) {
+    let Some(wait) = idle_exit else { return std::future::pending().await };
+    loop {
+        if count.wait_for(|count| *count == 0).await.is_err() {
+            return std::future::pending().await;
+        }
+        tokio::select! {
+            () = idle(wait, &*behind) => return,
+            changed = count.changed() => if changed.is_err() { return std::future::pending().await },
+        }
+    }
+}
+
+async fn idle(wait: Duration, behind: &dyn Answering) {
+    tokio::time::sleep(wait).await;
+    while behind.is_busy() {
+        tokio::time::sleep(wait.max(BUSY)).await;
+    }
+}
+
+/// One session that counts.
+struct Counted(Arc<watch::Sender<usize>>);
+
+impl Counted {
+    fn new(sessions: &Arc<watch::Sender<usize>>) -> Self {
+        sessions.send_modify(|count| *count += 1);
+        Self(Arc::clone(sessions))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count = count.saturating_sub(1));
+    }
+}
+
+/// Somebody at the door.
+struct Guest {
+    behind: Arc<dyn Answering>,
+    options: Arc<DoorOptions>,
+    sessions: Arc<watch::Sender<usize>>,
+}
+
+impl Guest {
+    async fn receive(&self, stream: UnixStream) -> io::Result<()> {
+        let user = stream.peer_cred()?.uid();
+        if !is_owner(user) {
+            tracing::warn!(user, "somebody else than the owner came to the socket and was turned away");
+            return Ok(());
+        }
+        let (from, mut to) = stream.into_split();
+        let mut from = BufReader::new(from);
+        let greeting = tokio::time::timeout(GREETING, read_line::<Hello>(&mut from, LONGEST)).await;
+        let Some(hello) = greeting.map_err(|_| io::Error::from(ErrorKind::TimedOut))?? else {
+            return Ok(());
+        };
+        if let Err(refused) = self.options.standing.agrees(&hello) {
+            return say(&mut to, &Reply::Refused(refused)).await;
+        }
+        if !matches!(hello.want, Want::Session { .. }) {
+            let answer = tokio::select! {
+                answer = self.behind.answer(&hello) => answer,
+                () = self.options.shutdown.cancelled() => return Ok(()),
+            };
+            let reply = answer.map_or_else(Reply::Refused, |value| Reply::Done { value });
+            return say(&mut to, &reply).await;
+        }
+        // Counted before anything is loaded for it, so that nobody closes up meanwhile.
+        let counted = Counted::new(&self.sessions);
+        match self.behind.room(&hello).await {
+            Err(refused) => say(&mut to, &Reply::Refused(refused)).await,
+            Ok(room) => {
+                say(&mut to, &Reply::Welcome { pid: std::process::id() }).await?;
+                session(room, from, to, counted).await;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Whether a user may come in: the one who runs this process, and nobody else, the superuser included,
+/// who has other ways.
+fn is_owner(user: u32) -> bool {
+    user == own_user()
+}
+
+async fn session(room: Room, from: BufReader<OwnedReadHalf>, to: OwnedWriteHalf, counted: Counted) {
+    let Room { gateway, mut options, held } = room;
+    let gone = options.shutdown.child_token();
+    options.shutdown = gone.clone();
+    if let Err(error) = serve_pipes(gateway, options, UntilGone { from, gone }, to).await {
+        tracing::debug!(%error, "a client on the socket has gone");
+    }
+    drop(held);
+    drop(counted);
+}
+
+/// What a client says. One that only closed its side waits for its replies; one that is gone altogether,
+/// as after a kill, has nobody for whom its calls could go on.
+struct UntilGone {
+    from: BufReader<OwnedReadHalf>,
+    gone: CancellationToken,
+}
+
+impl AsyncRead for UntilGone {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = std::task::ready!(Pin::new(&mut self.from).poll_read(context, buffer));
+        if buffer.filled().len() == before && has_hung_up(self.from.get_ref().as_ref()) {
+            self.gone.cancel();
+        }
+        Poll::Ready(read)
+    }
+}
+
+/// Whether the other side is closed in both directions.
+fn has_hung_up(stream: &UnixStream) -> bool {
+    let mut polled = [PollFd::new(stream, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    rustix::event::poll(&mut polled, Some(&now)).is_ok()
+        && polled.iter().any(|polled| polled.revents().contains(PollFlags::HUP))
+}
+
+async fn say(to: &mut OwnedWriteHalf, reply: &Reply) -> io::Result<()> {
+    to.write_all(&line_of(reply)?).await?;
+    to.flush().await
+}
