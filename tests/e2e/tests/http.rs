@@ -237,6 +237,7 @@ fn ht_10_and_ht_27_a_forgotten_session_is_renewed_once_and_ended_at_the_end() {
         assert_eq!(result["content"][0]["text"], "hi");
     }
     assert_eq!(client.close(), 0);
+    sandbox.end_gateway();
     let ledger = sandbox.read("ledger");
     assert_eq!(ledger.matches("\"method\":\"initialize\"").count(), 2, "{ledger}");
     assert!(ledger.contains("DELETE s"), "{ledger}");
