@@ -211,7 +211,8 @@ pub(super) fn events(text: &str) -> Vec<Value> {
 pub(super) async fn read_until(socket: &mut TcpStream, enough: impl Fn(&str) -> bool) -> String {
     let mut bytes = Vec::new();
     let reading = async {
-        let mut chunk = [0; 4096];
+        // Large, since all that was read is looked at after each piece.
+        let mut chunk = vec![0; 256 * 1024];
         loop {
             let count = socket.read(&mut chunk).await.unwrap();
             bytes.extend_from_slice(&chunk[..count]);
@@ -221,7 +222,7 @@ pub(super) async fn read_until(socket: &mut TcpStream, enough: impl Fn(&str) -> 
             }
         }
     };
-    timeout(Duration::from_secs(5), reading).await.expect("the stream has what is awaited in time")
+    timeout(Duration::from_secs(30), reading).await.expect("the stream has what is awaited in time")
 }
 
 pub(super) fn message(id: impl Into<Value>, method: &str, params: Value) -> Value {
