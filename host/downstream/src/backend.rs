@@ -13,7 +13,8 @@ use toolgate_gateway::Gateway;
 use toolgate_wire::{ErrorObject, Id, ListKind, Outcome};
 
 pub use toolgate_gateway::{
-    Abilities, Call, Caller, Change, Client, Deed, Offers, Page, Progress, Subscriber, TaskVerb, Told,
+    Abilities, Call, Caller, Change, Client, Deed, FalseClaim, Offers, Page, Progress, Subscriber, TaskVerb,
+    Told,
 };
 
 /// What an agent can reach.
@@ -32,6 +33,8 @@ pub trait Backend: Send + Sync + 'static {
     async fn offers(&self, caller: &Caller) -> Offers;
     /// Text for the model about the servers of this caller.
     async fn instructions(&self, caller: &Caller) -> Option<String>;
+    /// A client claimed to be somebody else and is refused; it is written down.
+    fn note_false_claim(&self, claim: FalseClaim);
     /// A session has ended: what was opened for it alone may be closed.
     fn end_session(&self, session: &str);
     /// Gives up connections that are still being opened, and opens no more: the service ends.
@@ -67,6 +70,10 @@ impl Backend for Arc<Gateway> {
 
     async fn instructions(&self, caller: &Caller) -> Option<String> {
         Gateway::instructions(self, caller)
+    }
+
+    fn note_false_claim(&self, claim: FalseClaim) {
+        Gateway::note_false_claim(self, claim);
     }
 
     fn end_session(&self, session: &str) {

@@ -2,14 +2,16 @@
 //!
 //! **Threat.** An agent that can choose its persona by writing a key is an agent without a persona. So
 //! persona and lane come from the credential (or from the process's own arguments); a header or a
-//! `_meta` key that disagrees is refused, one that agrees is allowed and changes nothing. Run and thread
+//! `_meta` key that disagrees is refused and recorded, one that agrees is allowed and changes nothing. Run and thread
 //! ids are kept for the audit log as claims, bounded and without control characters.
 
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use toolgate_gateway::Lane;
 use toolgate_wire::{ErrorObject, codes, edit};
+
+use crate::backend::{Backend, FalseClaim};
+use crate::options::Credential;
 
 /// Longest id a client may claim, in bytes.
 const MAX_CLAIM: usize = 256;
@@ -100,17 +102,23 @@ impl Claims {
         })
     }
 
-    /// Refuses a claim that the credential does not bear out.
-    pub(crate) fn agree(&self, persona: &str, lane: Lane) -> Result<(), ErrorObject> {
-        let disagrees =
-            |claim: &Option<String>, truth: &str| claim.as_deref().is_some_and(|claim| claim != truth);
-        if disagrees(&self.persona, persona) {
-            return Err(refused("persona", "is not the persona of this credential"));
+    /// Refuses a claim that the credential does not bear out, after it was written down.
+    pub(crate) fn agree(
+        self,
+        place: &'static str,
+        credential: &Credential,
+        backend: &dyn Backend,
+    ) -> Result<Self, ErrorObject> {
+        let lane = credential.lane.as_str();
+        for (what, claim, truth) in
+            [("persona", &self.persona, credential.persona.as_str()), ("lane", &self.lane, lane)]
+        {
+            if let Some(claimed) = claim.as_deref().filter(|claim| *claim != truth) {
+                backend.note_false_claim(false_claim(place, credential, what, claimed));
+                return Err(refused(what, &format!("is not the {what} of this credential")));
+            }
         }
-        if disagrees(&self.lane, lane.as_str()) {
-            return Err(refused("lane", "is not the lane of this credential"));
-        }
-        Ok(())
+        Ok(self)
     }
 
     /// These claims, and where they are silent, the others; of servers, those that both declare.
@@ -122,6 +130,23 @@ impl Claims {
             thread_id: self.thread_id.or_else(|| other.thread_id.clone()),
             servers: both(self.servers, other.servers.as_ref()),
         }
+    }
+}
+
+/// What is written down of a claim that is none.
+pub(crate) fn false_claim(
+    place: &'static str,
+    credential: &Credential,
+    what: &'static str,
+    claimed: &str,
+) -> FalseClaim {
+    FalseClaim {
+        credential: credential.id.clone(),
+        persona: credential.persona.clone(),
+        lane: credential.lane,
+        place,
+        what,
+        claimed: claimed.to_owned(),
     }
 }
 

@@ -9,7 +9,9 @@ use serde_json::value::RawValue;
 use tokio::sync::broadcast;
 use toolgate_wire::{ErrorObject, Id, ListKind, Outcome, edit};
 
-use crate::backend::{Backend, Call, Caller, Change, Deed, Offers, Page, Progress, Subscriber, TaskVerb};
+use crate::backend::{
+    Backend, Call, Caller, Change, Deed, FalseClaim, Offers, Page, Progress, Subscriber, TaskVerb,
+};
 
 /// Steps that `chatty` tells, and bytes of each: together more than the buffers of any socket.
 pub(crate) const CHATTY_STEPS: usize = 2_000;
@@ -152,6 +154,8 @@ impl Backend for Fake {
     async fn instructions(&self, caller: &Caller) -> Option<String> {
         Some(format!("for {}", caller.persona))
     }
+
+    fn note_false_claim(&self, _: FalseClaim) {}
 
     fn end_session(&self, session: &str) {
         self.0.ended.lock().unwrap().push(session.to_owned());

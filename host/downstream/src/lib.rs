@@ -31,8 +31,8 @@ mod running;
 mod stdio;
 
 pub use backend::{
-    Abilities, Backend, Call, Caller, Change, Client, Deed, Offers, Page, Progress, Subscriber, TaskVerb,
-    Told,
+    Abilities, Backend, Call, Caller, Change, Client, Deed, FalseClaim, Offers, Page, Progress, Subscriber,
+    TaskVerb, Told,
 };
 pub use error::ServeError;
 pub use http::{HttpServer, serve_http};

@@ -189,6 +189,8 @@ impl Gateway {
                 Ok(ask)
             }
             Err(error @ StoreError::TooManyAsks { .. }) => {
+                let row = AuditRow::denied(question.call, "too_many_asks", None, &error.to_string());
+                self.note_refusal(row).await;
                 Err(question.refuse(ErrorCode::TooManyAsks, &error.to_string(), None))
             }
             Err(error) => Err(question.unreadable(&error)),
@@ -315,14 +317,14 @@ impl Gateway {
             Err(reason) => {
                 let text =
                     format!("params.requestState is not accepted: {reason}; repeat the call without it");
-                return Err(Outcome::Error(reply::invalid_params(text)));
+                return Err(self.answer_refused(question, text).await);
             }
         };
         let ask = self.store.ask(&id).map_err(|error| question.unreadable(&error))?;
         let Some(ask) = ask.filter(|ask| ask.binding == *binding) else {
             let text = "params.requestState answers a question about another call; repeat that call, or \
                         this one without it";
-            return Err(Outcome::Error(reply::invalid_params(text)));
+            return Err(self.answer_refused(question, text.to_owned()).await);
         };
         let grant = match round.said {
             Said::Allow => true,
@@ -331,6 +333,13 @@ impl Gateway {
         };
         self.answer(&ask, grant, question.caller).await.map_err(|error| question.unreadable(&error))?;
         if grant { Ok(()) } else { Err(question.rejected(&ask)) }
+    }
+
+    /// An answer that came with a call and is none to it: a replay, somebody else's, or one for other
+    /// arguments.
+    async fn answer_refused(&self, question: &Question<'_>, text: String) -> Outcome {
+        self.note_refusal(AuditRow::denied(question.call, "request_state", None, &text)).await;
+        Outcome::Error(reply::invalid_params(text))
     }
 
     /// Records the answer of the person at the client. One that came too late changes nothing.

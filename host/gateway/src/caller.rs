@@ -42,6 +42,23 @@ pub struct Caller {
     pub leaving: CancellationToken,
 }
 
+/// What a client claimed of itself and its credential does not bear out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FalseClaim {
+    /// The credential it came with, as [`Caller::credential`].
+    pub credential: String,
+    /// As whom the holder of that credential acts.
+    pub persona: String,
+    /// In which lane.
+    pub lane: Lane,
+    /// Where it was claimed: `path`, `header` or `message`.
+    pub place: &'static str,
+    /// What was claimed: `persona` or `lane`.
+    pub what: &'static str,
+    /// As what; bounded by the door, written by the client.
+    pub claimed: String,
+}
+
 impl Caller {
     /// A caller in the `main` lane that claims nothing.
     pub fn new(

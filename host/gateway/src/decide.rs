@@ -1,7 +1,8 @@
 //! The one decision point. Listing, calling, reading, rendering, subscribing, completing, asking a
 //! person, installing and connecting all come here, and nothing in Toolgate decides anywhere else.
 //!
-//! The host itself allows nothing. It checks that the persona is bound to the server, asks every
+//! The host itself allows nothing. It checks that the persona is bound to the server and that the
+//! operator did not freeze or deny it beforehand ([`floor`]), asks every
 //! policy that has the hook, and combines: deny over ask over allow. If all abstain, the fallback
 //! policies are asked; if they abstain too, the verdict is deny. With no policy loaded nothing
 //! passes (design.md section 3.5). A policy in mode `monitor` is asked like any other and what it says
@@ -10,8 +11,11 @@
 //! Threat: a policy may be hostile or broken. Its faults arrive here as denials, and an allow that
 //! the operator did not grant it arrives as an abstention; both are the work of `toolgate-plugins`.
 
+mod floor;
+
 use std::sync::Arc;
 
+use toolgate_config::Permit;
 use toolgate_plugins::{Blocked, Decision, Facts, Hook, Listed, PluginSet, Policy, Redaction};
 use toolgate_signing::Digest;
 
@@ -80,8 +84,10 @@ impl Verdict {
 #[derive(Debug, Clone)]
 pub struct Binding {
     bound: bool,
-    /// What the operator froze, where this is more than a look at names.
+    /// What the operator froze and decided beforehand, where this is more than a look at names.
     current: Option<Arc<Current>>,
+    /// What `permissions.mcp` says about the server.
+    permit: Option<Permit>,
 }
 
 impl Binding {
@@ -95,12 +101,16 @@ impl Binding {
     ) -> Self {
         let undeclared = declared.is_some_and(|declared| !declared.iter().any(|name| name == server));
         let narrowed_away = undeclared || server_only.is_some_and(|only| only != server);
-        Self { bound: !narrowed_away && servers.iter().any(|name| name == server), current: None }
+        Self {
+            bound: !narrowed_away && servers.iter().any(|name| name == server),
+            current: None,
+            permit: None,
+        }
     }
 
-    /// The same with what the operator froze.
-    pub(crate) fn with(self, current: Arc<Current>) -> Self {
-        Self { current: Some(current), ..self }
+    /// The same with what the operator froze and decided beforehand.
+    pub(crate) fn with(self, current: Arc<Current>, permit: Option<Permit>) -> Self {
+        Self { current: Some(current), permit, ..self }
     }
 
     /// The denial of a server that is frozen. A freeze hides nothing: it is said, with its reason.
@@ -140,6 +150,9 @@ pub fn decide(policies: &PluginSet, binding: &Binding, hook: Hook, facts: &Arc<F
     if let Some(frozen) = binding.frozen(facts) {
         return frozen;
     }
+    if let Some(denied) = floor::denied(binding, hook, facts) {
+        return denied;
+    }
     let ask = |policy: &Policy, fallback: bool| PolicyDecision {
         plugin: policy.name().to_owned(),
         digest: policy.digest(),
@@ -157,7 +170,7 @@ pub fn decide(policies: &PluginSet, binding: &Binding, hook: Hook, facts: &Arc<F
         let fallbacks = policies.fallbacks().iter().filter(|policy| policy.has(hook));
         decisions.extend(fallbacks.map(|policy| ask(policy, true)));
     }
-    combine(hook, decisions)
+    floor::asked(binding, hook, facts, combine(hook, decisions))
 }
 
 /// Decides many list entries at once: one batch per policy instead of one store per entry.
@@ -183,22 +196,24 @@ pub(crate) fn look_at_list(
     if let Some(frozen) = facts.first().and_then(|first| binding.frozen(first)) {
         return (facts.iter().map(|_| frozen.clone()).collect(), true);
     }
-    let mut knew_more = false;
+    let denied: Vec<Option<Verdict>> =
+        facts.iter().map(|facts| floor::denied(binding, Hook::List, facts)).collect();
+    let judged: Vec<usize> =
+        (0..facts.len()).filter(|index| matches!(denied.get(*index), Some(None))).collect();
+    let mut knew_more = judged.len() < facts.len();
     let mut decisions: Vec<Vec<PolicyDecision>> = facts.iter().map(|_| Vec::new()).collect();
     for policy in policies.policies().iter().filter(|policy| policy.has(Hook::List)) {
-        let all: Vec<usize> = (0..facts.len()).collect();
-        knew_more |= ask_batch(binding, policy, false, facts, &all, &mut decisions);
+        knew_more |= ask_batch(binding, policy, false, facts, &judged, &mut decisions);
     }
     for policy in policies.fallbacks().iter().filter(|policy| policy.has(Hook::List)) {
-        let open: Vec<usize> = decisions
-            .iter()
-            .enumerate()
-            .filter(|(_, of_entry)| undecided(of_entry))
-            .map(|(index, _)| index)
-            .collect();
+        let undecided = |index: &usize| decisions.get(*index).is_some_and(|of_entry| undecided(of_entry));
+        let open: Vec<usize> = judged.iter().copied().filter(undecided).collect();
         knew_more |= ask_batch(binding, policy, true, facts, &open, &mut decisions);
     }
-    (decisions.into_iter().map(|of_entry| combine(Hook::List, of_entry)).collect(), knew_more)
+    let verdict = |(denied, of_entry): (Option<Verdict>, Vec<PolicyDecision>)| {
+        denied.unwrap_or_else(|| combine(Hook::List, of_entry))
+    };
+    (denied.into_iter().zip(decisions).map(verdict).collect(), knew_more)
 }
 
 /// Whether the policy knew more than its answers can be kept for.

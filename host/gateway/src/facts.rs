@@ -76,18 +76,14 @@ fn with_permit(mut facts: Facts, permit: Option<Permit>) -> Facts {
                 facts.matched_approval = Some(pattern());
             }
         }
-        Some(Permit::Deny) => {
-            facts.auto_approved = false;
-            facts.has_capabilities = true;
-            facts.matched_allow = None;
-            facts.matched_approval = None;
-        }
+        // No policy is asked about it (`decide::floor`); what one learns elsewhere is no approval.
+        Some(Permit::Deny) => facts.auto_approved = false,
     }
     facts
 }
 
 /// What `mcp allow|ask|deny` decided beforehand, in the words that policies understand: labels and
-/// automatic approval. Policies decide, as they do about toolgate.yaml, whose `require_approval` wins.
+/// automatic approval. An allow is theirs to give, as it is of toolgate.yaml, whose `require_approval` wins.
 fn with_decided(mut facts: Facts, decided: Option<Decided>) -> Facts {
     let Some(Decided { decision, pattern }) = decided else { return facts };
     match decision {
@@ -104,13 +100,8 @@ fn with_decided(mut facts: Facts, decided: Option<Decided>) -> Facts {
                 facts.matched_approval.get_or_insert(pattern);
             }
         }
-        Standing::Deny => {
-            // As for a persona with labels of which none covers this.
-            facts.auto_approved = false;
-            facts.has_capabilities = true;
-            facts.matched_allow = None;
-            facts.matched_approval = None;
-        }
+        // As above: denied without them.
+        Standing::Deny => facts.auto_approved = false,
     }
     facts
 }

@@ -76,7 +76,7 @@ use toolgate_wire::envelope::Era;
 pub use abilities::Abilities;
 pub use apps::Audience;
 pub use call::Call;
-pub use caller::Caller;
+pub use caller::{Caller, FalseClaim};
 pub use catalog::{PAGE, Page};
 pub use client::{AskError, Asker, Client};
 pub use connect::OpenError;
@@ -248,7 +248,8 @@ impl Gateway {
         let persona = self.config.personas.get(&caller.persona);
         let bound = persona.map_or(&[][..], |persona| persona.servers_in(caller.lane));
         let declared = caller.declared.as_deref();
-        Binding::of(bound, server, caller.server_only.as_deref(), declared).with(self.watch.current())
+        let binding = Binding::of(bound, server, caller.server_only.as_deref(), declared);
+        binding.with(self.watch.current(), self.config.permissions.of(server))
     }
 
     /// The plugins in force at this moment.

@@ -8,7 +8,7 @@ use toolgate_upstream::Connection;
 use toolgate_wire::{Id, ListKind};
 
 use crate::Gateway;
-use crate::caller::Caller;
+use crate::caller::{Caller, FalseClaim};
 use crate::decide::Verdict;
 use crate::find::Handle;
 use crate::pin::Approved;
@@ -101,6 +101,18 @@ impl Gateway {
         }
         let rule = if verdict.decisions.is_empty() { "binding" } else { "policy" };
         self.note_refusal(AuditRow::denied(call, rule, verdict.by.as_deref(), &verdict.reason)).await;
+    }
+
+    /// That a client claimed to be somebody else. Not awaited: nothing of it runs, whatever happens next.
+    pub fn note_false_claim(&self, claim: FalseClaim) {
+        let actor = Actor {
+            persona: Some(claim.persona),
+            lane: Some(claim.lane.as_str().to_owned()),
+            credential: Some(claim.credential),
+            ..Actor::default()
+        };
+        let row = AuditRow::caller_refused(&actor, claim.place, claim.what, &claim.claimed);
+        self.store.append_detached(row);
     }
 
     pub(crate) async fn note_refusal(&self, row: AuditRow) {
@@ -257,6 +269,7 @@ fn findings(document: &Document) -> Option<serde_json::Value> {
     if document.text().bytes().all(plain) && !document.text().contains("\\u") {
         return None;
     }
-    let found = toolgate_plugins::hidden_text(document.text());
+    // A policy that asked has it looked for already.
+    let found = document.hidden_text();
     if found.is_empty() { None } else { serde_json::to_value(found).ok() }
 }

@@ -153,6 +153,11 @@ impl Current {
         &self.plugins
     }
 
+    /// Whether anything was decided beforehand, which costs less than to ask what.
+    pub(crate) fn has_standing(&self) -> bool {
+        !self.standing.is_empty()
+    }
+
     /// What was decided about something of a persona that goes by any of these labels. Deny over ask
     /// over allow, as everywhere.
     pub(crate) fn decided(&self, persona: &str, labels: &[&Label], reads_only: bool) -> Option<Decided> {

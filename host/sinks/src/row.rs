@@ -58,6 +58,7 @@ pub(crate) fn severity(row: &ExportedRow) -> Severity {
         | "plugin_put_aside"
         | "plugin_revoked"
         | "operator_proof_refused"
+        | "caller_refused"
         | "audit_gap"
         | "frozen" => Severity::Error,
         "mcp_denied" | "mcp_failed" | "approval.reject" | "approval.timeout" | "hidden_text_found"

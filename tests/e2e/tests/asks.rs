@@ -133,6 +133,7 @@ fn apr_006_apr_007_a_question_that_nobody_answers_is_rejected_and_never_runs_lat
     assert!(sandbox.events().contains(&"approval.timeout".to_owned()));
 }
 
+// FR-49
 #[test]
 fn a_cancelled_question_stays_open_for_the_operator_and_a_grant_elsewhere_wakes_the_call() {
     let sandbox = asking(HELD);
@@ -186,6 +187,9 @@ fn a_call_whose_client_has_gone_never_runs_and_its_repetition_spends_the_grant_o
     send_call(&mut client, 200, "hi");
     assert_ne!(the_ask(&sandbox), id, "a replayed grant opens nothing: the call asks anew");
     assert_eq!(calls(&sandbox), 1);
+    let events = sandbox.events();
+    let count = |event: &str| events.iter().filter(|one| *one == event).count();
+    assert_eq!((count("approval.request"), count("approval.grant"), count("mcp_called")), (2, 1, 1));
 }
 
 #[test]
@@ -201,6 +205,14 @@ fn arguments_that_were_swapped_after_the_question_are_another_question() {
     assert_eq!(calls(&sandbox), 0);
     client.call("fix__echo", &json!({ "message": "harmless" }));
     assert_eq!(calls(&sandbox), 1);
+    let rows = sandbox.audit();
+    let of = |event: &str| -> Vec<&Value> {
+        let these = rows.iter().filter(|row| row["details"]["event"] == event);
+        these.map(|row| &row["details"]["ask"]).collect()
+    };
+    let (asked, granted) = (of("approval.request"), of("approval.grant"));
+    assert_eq!((asked.len(), granted.len()), (2, 1), "{rows:?}");
+    assert!(asked[0] == granted[0] && asked[1] != granted[0], "the swapped call is an ask of its own");
 }
 
 /// A modern request on pipes.
@@ -245,6 +257,32 @@ fn a_client_of_the_stateless_era_is_asked_by_an_input_round_that_works_once_for_
     // A replayed state is none.
     assert_eq!(modern(&mut client, 6, params)["error"]["code"], -32602);
     assert_eq!(calls(&sandbox), 1);
+    let rows = sandbox.audit();
+    let refused = rows.iter().filter(|row| row["details"]["rule"] == "request_state");
+    assert_eq!(refused.count(), 3, "swapped, altered and replayed are each written down: {rows:?}");
+}
+
+#[test]
+fn apr_008_in_a_client_a_person_says_once_or_no_and_wider_words_are_the_operators() {
+    let sandbox = asking(HELD);
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize_with(ELICITS);
+    send_call(&mut client, 100, "hi");
+    let question = asked(&mut client);
+    let decision = &question["params"]["requestedSchema"]["properties"]["decision"];
+    assert_eq!(decision["enum"], json!(["allow once", "deny"]));
+    assert_eq!(decision.get("default"), None, "nothing is a yes for somebody who only confirms");
+    let wider = json!({ "action": "accept", "content": { "decision": "allow for this session" } });
+    answer(&mut client, &question, &wider);
+    let id = the_ask(&sandbox);
+    assert_eq!(calls(&sandbox), 0, "a wider word at the client is no answer");
+    sandbox.run(&["approvals", "grant", &id, "--for", "session"]).exits(0);
+    assert_eq!(result_of(&mut client, 100)["content"][0]["text"], "hi");
+    // The operator's is for the session: other arguments are not asked about.
+    send_call(&mut client, 101, "other");
+    assert_eq!(result_of(&mut client, 101)["content"][0]["text"], "other");
+    let grants = sandbox.run(&["approvals", "list", "--json"]).exits(0).json()["grants"].clone();
+    assert_eq!((&grants[0]["for"], &grants[0]["surface"]), (&json!("session"), &json!("cli")), "{grants}");
 }
 
 #[test]
@@ -277,6 +315,7 @@ fn apr_020_no_question_about_a_server_with_host_escape_is_answered_in_a_client()
     sandbox.run(&["approvals", "grant", &id, "--for", "session"]).exits(0);
 }
 
+// FR-31
 #[test]
 fn a_wider_grant_covers_the_tool_until_it_is_revoked_or_expires() {
     let sandbox = asking("approvals: { hold: 0s }\n");
@@ -309,6 +348,7 @@ fn an_expired_grant_opens_nothing() {
     std::thread::sleep(Duration::from_millis(5_100));
     call(3);
     assert_eq!(calls(&sandbox), 0);
+    assert!(sandbox.events().contains(&"approval.timeout".to_owned()), "{:?}", sandbox.events());
 }
 
 #[test]
@@ -327,6 +367,9 @@ fn fp_35_no_terminal_escape_of_an_agent_reaches_the_one_who_answers() {
     let shown = sandbox.type_to(&["approvals", "grant", &id], &[("Operator PIN: ", crate::operator::PIN)]);
     assert!(!hidden(&shown.exits(0).stdout));
     result_of(&mut client, 100);
+    assert!(sandbox.events().contains(&"approval.request".to_owned()));
+    let log = sandbox.run(&["audit", "tail", "-n", "1000"]).exits(0);
+    assert!(!hidden(&log.stdout), "whoever reads the log is not obeyed at either: {log:?}");
 }
 
 #[test]

@@ -104,6 +104,7 @@ fn aud_012_aud_013_aud_014_a_call_is_between_its_two_rows() {
     assert!(called[0]["details"]["args"].as_str().unwrap().starts_with("sha256:"));
 }
 
+// FR-43
 #[test]
 fn aud_015_a_transport_that_breaks_leaves_mcp_failed_with_its_error() {
     let sandbox = sandbox();

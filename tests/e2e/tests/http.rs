@@ -1,6 +1,6 @@
 //! The HTTP endpoint, both eras on one address.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::sandbox;
 
@@ -21,6 +21,7 @@ fn gw_05_host_and_origin_are_checked_before_anything_else() {
     assert_eq!(normal.status, 200, "{normal:?}");
 }
 
+// FT-03, FR-19
 #[test]
 fn gate_caller_only_a_token_opens_the_endpoint_and_it_fixes_the_persona() {
     let sandbox = sandbox();
@@ -39,6 +40,17 @@ fn gate_caller_only_a_token_opens_the_endpoint_and_it_fixes_the_persona() {
     assert!(listed.to_string().contains("fix__echo") && !listed.to_string().contains("theirs__"), "{listed}");
     let refused = server.modern("/mcp/other", "2", "tools/list", "{}");
     assert_eq!(refused.status, 403, "the path cannot change the persona: {refused:?}");
+    let header = [("X-Toolgate-Persona", "other")];
+    let refused = server.modern_with("/mcp", "2", "tools/list", "{}", &header);
+    assert_eq!(refused.status, 403, "nor can a header: {refused:?}");
+    let message = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": { "_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "toolgate/persona": "other",
+    } } });
+    let headers = [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/list")];
+    let refused = server.post("/mcp", &headers, &message.to_string());
+    assert_eq!(refused.status, 403, "nor can a message: {refused:?}");
 
     let issued = sandbox.run(&["token", "issue", "--persona", "other"]).exits(0);
     let mut other = server;
@@ -48,6 +60,54 @@ fn gate_caller_only_a_token_opens_the_endpoint_and_it_fixes_the_persona() {
         listed.to_string().contains("theirs__echo") && !listed.to_string().contains("fix__"),
         "works at once: {listed}"
     );
+    // The token of one persona at the endpoint of another is the same, whichever way round.
+    assert_eq!(other.modern("/mcp/default", "4", "tools/list", "{}").status, 403);
+    let refused: Vec<Value> =
+        sandbox.audit().into_iter().filter(|row| row["details"]["event"] == "caller_refused").collect();
+    let said: Vec<_> = refused
+        .iter()
+        .map(|row| {
+            (row["persona_id"].as_str().unwrap(), &row["details"]["place"], &row["details"]["claimed"])
+        })
+        .collect();
+    let claim = |persona, place, claimed| (persona, json!(place), json!(claimed));
+    let expected = [
+        claim("default", "path", "other"),
+        claim("default", "header", "other"),
+        claim("default", "message", "other"),
+        claim("other", "path", "default"),
+    ];
+    assert_eq!(said.len(), expected.len(), "{refused:?}");
+    for ((persona, place, claimed), wanted) in said.into_iter().zip(&expected) {
+        assert_eq!((persona, place, claimed), (wanted.0, &wanted.1, &wanted.2));
+    }
+    assert!(refused.iter().all(|row| row["details"]["credential"].as_str().unwrap().starts_with("token:")));
+}
+
+#[test]
+fn fr_19_a_client_on_pipes_that_claims_to_be_somebody_else_is_refused_and_recorded() {
+    let sandbox = sandbox();
+    sandbox.configure(&format!(
+        "servers:\n{}personas:\n  default: {{}}\n  other:\n    servers: [fix]\n    capabilities: {{ allow: [\"mcp.call:*\"] }}\n",
+        sandbox.fixture_entry("fix", &[]),
+    ));
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    for (what, claimed) in [("persona", "other"), ("lane", "automation")] {
+        let mut params = json!({ "name": "fix__echo", "arguments": { "message": "hi" }, "_meta": {} });
+        params["_meta"][format!("toolgate/{what}")] = json!(claimed);
+        let refused = client.request("tools/call", &params);
+        assert!(refused["error"]["message"].as_str().unwrap().contains(what), "{refused}");
+    }
+    client.close();
+    let rows = sandbox.audit();
+    let refused: Vec<_> = rows.iter().filter(|row| row["details"]["event"] == "caller_refused").collect();
+    assert_eq!(refused.len(), 2, "{rows:?}");
+    assert_eq!(
+        (&refused[0]["details"]["what"], &refused[1]["details"]["what"]),
+        (&json!("persona"), &json!("lane"))
+    );
+    assert!(refused.iter().all(|row| row["details"]["credential"] == "stdio"));
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod docs;
 mod door;
 mod events;
 mod explained;
+mod foreign;
 #[allow(dead_code)] // the plugin host's own tests use the rest
 #[path = "../../../host/plugins/src/tests/guests.rs"]
 mod guests;
@@ -59,6 +60,7 @@ mod stopping;
 mod subscriptions;
 mod surface;
 mod tasks;
+mod trb_rows;
 mod tried;
 mod vectors;
 mod web;

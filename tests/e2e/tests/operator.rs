@@ -119,6 +119,7 @@ fn doctor_status_and_quickstart_say_that_nothing_proves_the_operator() {
     assert!(!sandbox.run(&["doctor"]).exits(0).stdout.contains(told));
 }
 
+// FR-29
 #[test]
 fn a_file_in_servers_d_that_toolgate_did_not_write_opens_nothing_until_the_operator_accepts_it() {
     let sandbox = sandbox();
@@ -145,6 +146,8 @@ fn a_file_in_servers_d_that_toolgate_did_not_write_opens_nothing_until_the_opera
     sandbox.run_detached(&sandbox.command(&["mcp", "pin", "evil", "--accept"]), "").exits(3);
     sandbox.type_to(&["mcp", "pin", "mine", "--accept"], &[("Operator PIN: ", "guessed it")]).exits(3);
     call("mine").exits(1);
+    let refused = sandbox.events().iter().filter(|event| *event == "operator_proof_refused").count();
+    assert_eq!(refused, 2, "each attempt is in the log");
     let accepted = sandbox.type_to(&["mcp", "pin", "mine", "--accept"], &[("Operator PIN: ", PIN)]).exits(0);
     assert!(accepted.stdout.contains("auto_approve_tools"), "what is accepted is shown: {accepted:?}");
     call("mine").exits(0);

@@ -30,6 +30,7 @@ fn server_file(sandbox: &Sandbox, skill: &str, name: &str, description: &str) ->
     sandbox.write(&format!("config/toolgate/skills/{skill}/mcp/{name}.json"), body.to_string())
 }
 
+// FT-14
 #[test]
 fn scp_001_scp_003_scp_005_each_persona_has_its_own_servers_and_sees_no_others() {
     let sandbox = sandbox();
@@ -90,6 +91,7 @@ fn a_lane_comes_from_the_credential_and_a_client_that_claims_another_is_refused(
     assert!(agreed.get("result").is_some(), "{agreed}");
 }
 
+// FR-51
 #[test]
 fn scp_017_a_skill_that_is_disabled_is_gone_from_the_next_run() {
     let sandbox = sandbox();

@@ -23,7 +23,7 @@ fn gate_pin_pi_02_one_changed_word_blocks_that_tool_and_no_other() {
     client.initialize();
     let blocked = client.call("fix__echo", &json!({ "message": "x" }));
     assert_eq!(blocked.pointer("/_meta/toolgate~1error/code").unwrap(), "denied");
-    assert!(sandbox.events().contains(&"tool_pin_mismatch".to_owned()));
+    is_denied_in_the_log(&sandbox, "echo");
 
     let diff = sandbox.run(&["mcp", "diff", "fix"]).exits(5);
     assert!(
@@ -40,6 +40,64 @@ fn gate_pin_pi_02_one_changed_word_blocks_that_tool_and_no_other() {
     );
     sandbox.run(&["mcp", "call", "fix.echo", "--json", r#"{"message":"hi"}"#]).exits(0);
     sandbox.run(&["mcp", "diff", "fix"]).exits(0);
+}
+
+/// That the surface is not the approved one, and that a call of this tool was refused for it.
+fn is_denied_in_the_log(sandbox: &toolgate_e2e::Sandbox, tool: &str) {
+    let rows = sandbox.audit();
+    let with = |event: &str| rows.iter().any(|row| row["details"]["event"] == event && row["tool"] == tool);
+    assert!(with("tool_pin_mismatch") && with("mcp_denied"), "{rows:?}");
+}
+
+#[test]
+fn a_tool_that_is_renamed_inherits_nothing_and_a_server_that_is_renamed_keeps_its_baseline() {
+    let sandbox = sandbox();
+    let tools = sandbox.write("tools.json", TWO);
+    let named = |server: &str| {
+        sandbox.configure(&format!(
+            "servers:\n{}personas:\n  default:\n    servers: [{server}]\n    capabilities: {{ allow: [\"mcp.call:*\"] }}\n",
+            sandbox.fixture_entry(server, &["--tools", &tools])
+        ));
+    };
+    let call = |tool: &str, exit: i32| {
+        sandbox.run(&["mcp", "call", tool, "--json", r#"{"message":"hi"}"#]).exits(exit)
+    };
+    named("fix");
+    call("fix.echo", 0);
+    // The same definition under another name: what was approved was that name.
+    sandbox.write("tools.json", TWO.replace("\"echo\"", "\"shout\""));
+    call("fix.shout", 3);
+    is_denied_in_the_log(&sandbox, "shout");
+    // The server's name is the operator's: another one is the same server, and no first use.
+    sandbox.write("tools.json", TWO.replace("one", "once"));
+    named("renamed");
+    call("renamed.echo", 3);
+    is_denied_in_the_log(&sandbox, "echo");
+    sandbox.write("tools.json", TWO);
+    call("renamed.echo", 0);
+}
+
+#[test]
+fn a_name_of_a_server_that_looks_like_another_is_none() {
+    let sandbox = sandbox();
+    let fixture = sandbox.fixture().display().to_string();
+    sandbox.configure_fixture(&[], ALLOW);
+    // A Cyrillic letter, other letter case, the separator of exposed names, a name of Toolgate's own.
+    for name in ["f\u{456}x", "FIX", "fix__echo", "fix\u{200b}"] {
+        let refused = sandbox.run(&["mcp", "add", name, "--", &fixture]);
+        assert_ne!(refused.code, 0, "{name:?}: {refused:?}");
+        sandbox.configure(&format!(
+            "servers:\n{}  {name:?}:\n    command: {fixture}\npersonas:\n  default:\n    servers: [fix]\n{ALLOW}",
+            sandbox.fixture_entry("fix", &[])
+        ));
+        sandbox.run(&["config", "check"]).exits(2);
+        sandbox.configure_fixture(&[], ALLOW);
+    }
+    let servers = sandbox.run(&["mcp", "list", "--json"]).exits(0).json();
+    assert_eq!(
+        servers.as_object().map(|all| all.keys().cloned().collect::<Vec<_>>()),
+        Some(vec!["fix".to_owned()])
+    );
 }
 
 #[test]
@@ -67,6 +125,7 @@ fn a_tool_that_appears_on_a_pinned_server_is_hidden_until_it_is_accepted() {
     assert_eq!(shown.json()["drift"][0]["kind"], "added");
     let refused = sandbox.run(&["mcp", "call", "fix.new", "--json", "{}"]).exits(3);
     assert!(refused.stderr.contains("fix"), "{refused:?}");
+    is_denied_in_the_log(&sandbox, "new");
 }
 
 #[test]
@@ -239,6 +298,15 @@ fn se_16_a_tool_that_takes_another_servers_name_does_not_get_its_calls() {
         client.call("fs__received", &json!({ "secret": 1 }));
     }
     assert!(!sandbox.read("evil-ledger").contains("secret"));
+    let rows = sandbox.audit();
+    let called: Vec<_> = rows.iter().filter(|row| row["details"]["event"] == "mcp_called").collect();
+    assert_eq!(called.len(), 2, "{rows:?}");
+    for row in called {
+        assert_eq!(
+            (&row["details"]["server"], &row["tool"], &row["details"]["exposed"]),
+            (&json!("fs"), &json!("received"), &json!("fs__received")),
+        );
+    }
 }
 
 #[test]

@@ -244,4 +244,9 @@ fn the_ninth_open_ask_of_a_caller_is_refused_and_an_open_one_is_met_again() {
     }
     assert_eq!(code(8), "too_many_asks");
     assert_eq!(code(0), "approval_required", "the same call is the same ask");
+    let rows = sandbox.audit();
+    let with = |event: &str| rows.iter().filter(|row| row["details"]["event"] == event).collect::<Vec<_>>();
+    assert_eq!(with("approval.request").len(), 8);
+    let refused = with("mcp_denied");
+    assert_eq!((refused.len(), &refused[0]["details"]["rule"]), (1, &json!("too_many_asks")), "{refused:?}");
 }

@@ -1,6 +1,7 @@
 //! Questions that servers ask in the middle of a call: to whom they go, in which words, and what becomes
 //! of them, for clients and servers of both eras.
 
+mod pages;
 mod rounds;
 
 use std::fmt::Write as _;
@@ -216,6 +217,7 @@ fn se_14_a_field_or_a_page_whose_name_looks_like_another_is_not_shown() {
     assert_eq!(heard(&reply), json!([{ "action": "decline" }, { "action": "decline" }]));
 }
 
+// FR-09
 #[test]
 fn eli_004_eli_005_eli_006_eli_007_a_form_is_one_form_whatever_it_asks() {
     let sandbox = server(LEGACY, "");
@@ -266,6 +268,14 @@ fn gate_confirm_eli_008_a_secret_is_confirmed_before_its_form_is_shown() {
     answer(&mut client, &first, &json!({ "action": "accept", "content": { "decision": "decline" } }));
     assert_eq!(heard(&next(&mut client)), json!([{ "action": "decline" }]));
     assert!(!sandbox.run(&["audit", "tail", "-n", "10000", "--json"]).stdout.contains("k-123456"));
+    let rows = sandbox.audit();
+    let about = |row: &&Value| row["details"]["field_keys"] == json!(["api_key"]);
+    let said: Vec<&str> =
+        rows.iter().filter(about).filter_map(|row| row["details"]["event"].as_str()).collect();
+    assert!(
+        said.contains(&"mcp_elicitation_requested") && said.contains(&"mcp_elicitation_answered"),
+        "{said:?}"
+    );
 }
 
 #[test]

@@ -65,6 +65,7 @@ fn sec_014_a_literal_secret_is_moved_out_of_the_entry() {
     }
 }
 
+// FT-05, FR-17
 #[test]
 fn st_18_a_child_gets_its_own_variables_and_a_short_list_and_none_of_the_parents_secrets() {
     let sandbox = sandbox();

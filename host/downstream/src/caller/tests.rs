@@ -1,6 +1,15 @@
 use toolgate_gateway::Lane;
 
 use super::*;
+use crate::fake::Fake;
+
+fn agree(claims: Claims, persona: &str) -> Result<Claims, ErrorObject> {
+    claims.agree(
+        "message",
+        &Credential { id: "token:1".into(), persona: persona.into(), lane: Lane::Main },
+        &Fake::new(),
+    )
+}
 
 fn claims(params: &str) -> Result<Claims, ErrorObject> {
     Claims::of_params(Some(&RawValue::from_string(params.to_owned()).unwrap()))
@@ -9,13 +18,11 @@ fn claims(params: &str) -> Result<Claims, ErrorObject> {
 #[test]
 fn a_claimed_persona_opens_nothing_and_a_wrong_one_is_refused() {
     let same = claims(r#"{"_meta":{"toolgate/persona":"coder","toolgate/run_id":"r1"}}"#).unwrap();
-    assert!(same.agree("coder", Lane::Main).is_ok());
+    assert!(agree(same.clone(), "coder").is_ok());
     assert_eq!(same.run_id.as_deref(), Some("r1"));
-    let error = same.agree("researcher", Lane::Main).unwrap_err();
+    let error = agree(same, "researcher").unwrap_err();
     assert!(!error.message.contains("researcher"), "the true persona is not told");
-    assert!(
-        claims(r#"{"_meta":{"toolgate/lane":"automation"}}"#).unwrap().agree("coder", Lane::Main).is_err()
-    );
+    assert!(agree(claims(r#"{"_meta":{"toolgate/lane":"automation"}}"#).unwrap(), "coder").is_err());
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::Shared;
 use super::answer::{self, Checked};
 use super::guard::{Single, single};
 use crate::backend::{Abilities, Caller};
-use crate::caller::Claims;
+use crate::caller::{Claims, false_claim};
 use crate::options::Credential;
 
 /// Longest token that is looked up, in bytes.
@@ -111,12 +111,13 @@ pub(super) async fn admit(shared: &Shared, target: Target, parts: &Parts) -> Che
             return Err(answer::refuse(StatusCode::SERVICE_UNAVAILABLE, text).into());
         }
     };
-    if target.persona.as_ref().is_some_and(|persona| *persona != credential.persona) {
+    if let Some(claimed) = target.persona.as_ref().filter(|persona| **persona != credential.persona) {
+        shared.backend.note_false_claim(false_claim("path", &credential, "persona", claimed));
         let text = "this token is not for the persona in the path; use the path of its own persona, or /mcp";
         return Err(answer::refuse(StatusCode::FORBIDDEN, text).into());
     }
     let claims = Claims::of_headers(&parts.headers)
-        .and_then(|claims| claims.agree(&credential.persona, credential.lane).map(|()| claims))
+        .and_then(|claims| claims.agree("header", &credential, &*shared.backend))
         .map_err(|error| answer::error(StatusCode::FORBIDDEN, None, error))
         .map_err(Box::new)?;
     let alone = shared.options.server_only.as_ref();

@@ -44,7 +44,7 @@ pub(super) async fn request(
         Ok(session) => session,
         Err(reply) => return *reply,
     };
-    let caller = match caller(&session, admitted, request.params.as_deref()) {
+    let caller = match caller(shared, &session, admitted, request.params.as_deref()) {
         Ok(caller) => caller,
         Err(error) => return answer::error(StatusCode::FORBIDDEN, Some(&request.id), error),
     };
@@ -89,7 +89,7 @@ pub(super) async fn batch(
     let mut running = Vec::new();
     for item in items {
         match item {
-            Ok(Message::Request(request)) => match start(&session, admitted, &request) {
+            Ok(Message::Request(request)) => match start(shared, &session, admitted, &request) {
                 Ok((caller, ticket)) => {
                     let asked = asked(&session, caller, request);
                     running.push(exchange::run_quietly(shared, asked, ticket));
@@ -141,7 +141,7 @@ async fn initialize(shared: &Arc<Shared>, admitted: &Admitted, accepts: Accepts,
         Ok(version) => version,
         Err(error) => return immediate(&request.id, Outcome::Error(error), accepts),
     };
-    let declared = match claims(admitted, params) {
+    let declared = match claims(shared, admitted, params) {
         Ok(claims) => claims.servers,
         Err(error) => return answer::error(StatusCode::FORBIDDEN, Some(&request.id), error),
     };
@@ -149,7 +149,7 @@ async fn initialize(shared: &Arc<Shared>, admitted: &Admitted, accepts: Accepts,
         Ok(session) => session,
         Err(full) => return answer::too_many(&full.to_string()),
     };
-    let outcome = match caller(&session, admitted, params) {
+    let outcome = match caller(shared, &session, admitted, params) {
         Err(error) => Outcome::Error(error),
         Ok(caller) => {
             let offers = shared.backend.offers(&caller).await;
@@ -222,11 +222,16 @@ fn session_of(shared: &Shared, parts: &Parts, admitted: &Admitted) -> Checked<Ar
     })
 }
 
-fn start(session: &Session, admitted: &Admitted, request: &Request) -> Result<(Caller, Ticket), ErrorObject> {
+fn start(
+    shared: &Shared,
+    session: &Session,
+    admitted: &Admitted,
+    request: &Request,
+) -> Result<(Caller, Ticket), ErrorObject> {
     if request.method == "initialize" {
         return Err(ErrorObject::new(codes::INVALID_REQUEST, "initialize must not be part of a batch"));
     }
-    let caller = caller(session, admitted, request.params.as_deref())?;
+    let caller = caller(shared, session, admitted, request.params.as_deref())?;
     Ok((caller, begin(session, &request.id)?))
 }
 
@@ -242,14 +247,19 @@ fn begin(session: &Session, id: &Id) -> Result<Ticket, ErrorObject> {
 }
 
 /// Claims of the message, and where it is silent, of the headers; all agree with the credential.
-fn claims(admitted: &Admitted, params: Option<&RawValue>) -> Result<Claims, ErrorObject> {
+fn claims(shared: &Shared, admitted: &Admitted, params: Option<&RawValue>) -> Result<Claims, ErrorObject> {
     let claims = Claims::of_params(params)?;
-    claims.agree(&admitted.credential.persona, admitted.credential.lane)?;
+    let claims = claims.agree("message", &admitted.credential, &*shared.backend)?;
     Ok(claims.or(&admitted.claims))
 }
 
-fn caller(session: &Session, admitted: &Admitted, params: Option<&RawValue>) -> Result<Caller, ErrorObject> {
-    let claims = claims(admitted, params)?;
+fn caller(
+    shared: &Shared,
+    session: &Session,
+    admitted: &Admitted,
+    params: Option<&RawValue>,
+) -> Result<Caller, ErrorObject> {
+    let claims = claims(shared, admitted, params)?;
     let claims = Claims { servers: both(claims.servers, session.declared.as_ref()), ..claims };
     Ok(admitted.caller(session.name.clone(), Era::Legacy, claims, session.abilities))
 }

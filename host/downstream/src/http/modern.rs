@@ -35,10 +35,9 @@ pub(super) async fn request(
     if let Err(mismatch) = compare_headers(parts, &request) {
         return answer::error(StatusCode::BAD_REQUEST, Some(&request.id), mismatch.to_error_object());
     }
-    let claims = Claims::of_params(request.params.as_deref()).and_then(|claims| {
-        claims.agree(&admitted.credential.persona, admitted.credential.lane)?;
-        Ok(claims.or(&admitted.claims))
-    });
+    let claims = Claims::of_params(request.params.as_deref())
+        .and_then(|claims| claims.agree("message", &admitted.credential, &*shared.backend))
+        .map(|claims| claims.or(&admitted.claims));
     let claims = match claims {
         Ok(claims) => claims,
         Err(error) => return answer::error(StatusCode::FORBIDDEN, Some(&request.id), error),

@@ -23,10 +23,12 @@ use crate::changes::ListChanges;
 use crate::inbound::{self, Inbound, Refusal};
 use crate::listening::{self, Listening, Step};
 use crate::logging::Wanted;
-use crate::options::StdioOptions;
+use crate::options::{Credential, StdioOptions};
 use crate::running::{Running, Ticket};
 use crate::{legacy, modern, reply};
 
+/// What a client on pipes is known by in grants and rows.
+const CREDENTIAL: &str = "stdio";
 /// How long cancelled calls may take to notice.
 const CANCEL_WAIT: Duration = Duration::from_secs(1);
 
@@ -38,6 +40,8 @@ const CONNECT_GRACE: Duration = Duration::from_secs(2);
 pub(super) struct Session {
     backend: Arc<dyn Backend>,
     options: StdioOptions,
+    /// Who the client is: the process's own arguments said as whom.
+    credential: Credential,
     writer: Writer,
     id: String,
     /// The revision of the initialize era, once there was a handshake.
@@ -69,6 +73,11 @@ impl Session {
     pub(super) fn new(backend: Arc<dyn Backend>, options: StdioOptions, writer: Writer) -> Arc<Self> {
         Arc::new(Self {
             running: Running::new(options.max_running),
+            credential: Credential {
+                id: CREDENTIAL.to_owned(),
+                persona: options.persona.clone(),
+                lane: options.lane,
+            },
             backend,
             options,
             writer,
@@ -244,8 +253,7 @@ impl Session {
                         io.modelcontextprotocol/clientCapabilities into params._meta of every request";
             return Err(ErrorObject::new(codes::INVALID_PARAMS, text));
         }
-        let claims = Claims::of_params(request.params.as_deref())?;
-        claims.agree(&self.options.persona, self.options.lane)?;
+        let claims = self.claims(request.params.as_deref())?;
         let client = match era {
             Era::Modern => modern::client(request.params.as_deref()),
             Era::Legacy => self.client(),
@@ -259,11 +267,16 @@ impl Session {
         Ok(self.as_caller(era, claims, client.abilities()))
     }
 
+    /// What a message claims; it agrees with the process's own arguments.
+    fn claims(&self, params: Option<&RawValue>) -> Result<Claims, ErrorObject> {
+        Claims::of_params(params)?.agree("message", &self.credential, &*self.backend)
+    }
+
     fn as_caller(&self, era: Era, claims: Claims, abilities: Abilities) -> Caller {
         Caller {
-            persona: self.options.persona.clone(),
-            lane: self.options.lane,
-            credential: "stdio".to_owned(),
+            persona: self.credential.persona.clone(),
+            lane: self.credential.lane,
+            credential: self.credential.id.clone(),
             session: self.id.clone(),
             run_id: claims.run_id,
             thread_id: claims.thread_id,
@@ -305,8 +318,7 @@ impl Session {
 
     fn handshake(&self, params: Option<&RawValue>) -> Result<(&'static str, Caller), ErrorObject> {
         let version = legacy::negotiate(params)?;
-        let claims = Claims::of_params(params)?;
-        claims.agree(&self.options.persona, self.options.lane)?;
+        let claims = self.claims(params)?;
         if self.set_version(version).is_some() {
             self.running.cancel_all();
             self.asking.end();

@@ -11,6 +11,8 @@ use super::Shown;
 
 /// Fields of a form at most.
 const MAX_FIELDS: usize = 64;
+/// How much of a scheme is repeated in an error, bytes.
+const MAX_SCHEME: usize = 32;
 /// Characters of a name of a field at most.
 const MAX_KEY: usize = 128;
 /// Characters of a message, a title or a description at most.
@@ -212,6 +214,9 @@ fn check_url(url: &str) -> Result<(), String> {
     match parsed.scheme() {
         "https" if !host.is_empty() => Ok(()),
         "http" if loopback => Ok(()),
-        _ => Err("its address is neither https nor on this machine".to_owned()),
+        scheme => Err(format!(
+            "its address is `{}`; it has to be https, or http on this machine",
+            scheme.get(..MAX_SCHEME).unwrap_or(scheme)
+        )),
     }
 }

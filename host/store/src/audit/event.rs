@@ -142,6 +142,8 @@ pub enum Event {
     OperatorProofSet,
     /// Somebody asked for what only the operator may do and did not prove it.
     OperatorProofRefused,
+    /// A client claimed a persona or a lane that its credential does not bear out.
+    CallerRefused,
     /// A plugin was installed or updated; says by whom it was accepted.
     PluginInstalled,
     /// An installed plugin was removed.
@@ -250,6 +252,7 @@ impl Event {
         Self::ConfigTrusted,
         Self::OperatorProofSet,
         Self::OperatorProofRefused,
+        Self::CallerRefused,
         Self::PluginInstalled,
         Self::PluginRemoved,
         Self::PluginDenied,
@@ -340,6 +343,7 @@ impl Event {
             Self::ConfigTrusted => "config_trusted",
             Self::OperatorProofSet => "operator_proof_set",
             Self::OperatorProofRefused => "operator_proof_refused",
+            Self::CallerRefused => "caller_refused",
             Self::PluginInstalled => "plugin_installed",
             Self::PluginRemoved => "plugin_removed",
             Self::PluginDenied => "plugin_denied",
@@ -433,6 +437,7 @@ impl Event {
             Self::ConfigTrusted => "config.trust",
             Self::OperatorProofSet => "operator.init",
             Self::OperatorProofRefused => "operator.prove",
+            Self::CallerRefused => "caller.refuse",
             Self::HiddenTextFound => "hidden_text.find",
             Self::AuditGap => "audit.gap",
             Self::AuditCheckpoint => "audit.checkpoint",

@@ -119,6 +119,15 @@ impl AuditRow {
         Self::about_call(call.deed.cancelled(), call)
     }
 
+    /// `caller_refused`: somebody claimed to be (`what`) somebody else, at this `place` of a request.
+    pub fn caller_refused(actor: &Actor, place: &str, what: &str, claimed: &str) -> Self {
+        Self::new(Event::CallerRefused)
+            .by(actor)
+            .with("place", place)
+            .with("what", what)
+            .with("claimed", claimed)
+    }
+
     /// `mcp_denied`: refused before anything left. `rule` is a stable word (`binding`, `policy`,
     /// `fallback`, `pin`, `ask`), `by` the policy where one decided.
     pub fn denied(call: &CallFacts, rule: &str, by: Option<&str>, reason: &str) -> Self {

@@ -1,0 +1,69 @@
+//! What the operator decided beforehand, under all policies: `mcp deny` and `mcp ask`, and the same two
+//! words of `permissions.mcp`.
+//!
+//! Contract: a denial is a denial before any policy is asked, and where the operator wants to be asked no
+//! policy's allow is more than an ask. Nothing here allows: what the operator allowed beforehand is a fact
+//! for the policies (`facts`). Labels and lists are theirs too, since they say what a persona has and not
+//! what was taken from it.
+//!
+//! Threat: a policy that nobody read, or whose author knows nothing of this host, says `allow` to
+//! everything, with the bundle switched off. What the operator took away stays taken.
+
+use toolgate_config::Permit;
+use toolgate_labels::Label;
+use toolgate_plugins::{Facts, Hook};
+use toolgate_store::Standing;
+
+use super::{Binding, Ruling, Verdict};
+use crate::watch::Decided;
+
+/// The denial that needs no policy. A connection is opened for everything that a server has, and a result
+/// belongs to a call that was let pass, so neither is denied here.
+pub(super) fn denied(binding: &Binding, hook: Hook, facts: &Facts) -> Option<Verdict> {
+    if matches!(hook, Hook::Install | Hook::Connect | Hook::Result) {
+        return None;
+    }
+    if let Some(decided) = decided(binding, facts).filter(|decided| decided.decision == Standing::Deny) {
+        let what = decided.pattern.strip_prefix("mcp.call:").unwrap_or(&decided.pattern);
+        return Some(Verdict::refused(format!(
+            "the operator denied `{}` of server '{}' to persona '{}' beforehand. The operator takes that back \
+             with `toolgate mcp ask {what}` or `toolgate mcp allow {what}`.",
+            decided.pattern, facts.server, facts.persona
+        )));
+    }
+    (binding.permit == Some(Permit::Deny)).then(|| {
+        Verdict::refused(format!(
+            "permissions.mcp of toolgate.yaml denies server '{}'. The operator changes it there.",
+            facts.server
+        ))
+    })
+}
+
+/// The verdict, and an ask where it would be an allow and the operator wants to be asked. A list is no
+/// use of anything, and a question of a server belongs to a call that was asked about.
+pub(super) fn asked(binding: &Binding, hook: Hook, facts: &Facts, verdict: Verdict) -> Verdict {
+    let is_use = matches!(hook, Hook::Call | Hook::Read | Hook::Prompt | Hook::Subscribe | Hook::Complete);
+    if !is_use || verdict.ruling != Ruling::Allow {
+        return verdict;
+    }
+    let reason = match decided(binding, facts).filter(|decided| decided.decision == Standing::Ask) {
+        Some(decided) => {
+            format!("the operator wants to be asked about `{}` (`toolgate mcp ask`)", decided.pattern)
+        }
+        None if binding.permit == Some(Permit::Ask) => {
+            format!("permissions.mcp of toolgate.yaml asks about server '{}'", facts.server)
+        }
+        None => return verdict,
+    };
+    Verdict { ruling: Ruling::Ask, reason, by: None, ..verdict }
+}
+
+/// What stands about this for its persona. A decision about the whole server is one about all of it,
+/// whatever its label is; one about a tool is about that label.
+fn decided(binding: &Binding, facts: &Facts) -> Option<Decided> {
+    let current = binding.current.as_ref().filter(|current| current.has_standing())?;
+    let own = facts.label.parse::<Label>().ok();
+    let whole = Label::new("mcp", "call", &facts.server).ok();
+    let labels: Vec<&Label> = own.iter().chain(&whole).collect();
+    current.decided(&facts.persona, &labels, facts.read_only_hint == Some(true))
+}
