@@ -1,7 +1,8 @@
-//! One exchange with the webhook: an ask as a signed POST, and what the reply means.
+//! One exchange with the webhook: an ask as a signed POST, and what the reply means; and the POST that says
+//! that an ask is closed, to which there is nothing to reply.
 //!
-//! The request is signed as Standard Webhooks 1.0 has it: `webhook-id` (the ask, so that a receiver knows
-//! a repetition), `webhook-timestamp` and `webhook-signature` (`v1,` and the base64 of HMAC-SHA256 over
+//! Requests are signed as Standard Webhooks 1.0 has it: `webhook-id` (the ask, so that a receiver knows
+//! a repetition; the ask and `.closed`), `webhook-timestamp` and `webhook-signature` (`v1,` and the base64 of HMAC-SHA256 over
 //! `id.timestamp.body`). Redirects are not followed: the operator named one host.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -16,10 +17,12 @@ use sha2::Sha256;
 use toolgate_base::Secret;
 use toolgate_config::ApprovalWebhook;
 use toolgate_net::{ClientOptions, Url, causes, client, is_loopback};
-use toolgate_store::Ask;
+use toolgate_store::{Ask, AskState};
 
 /// One exchange; a webhook may hold its reply for most of it while a person reads.
 const EXCHANGE: Duration = Duration::from_secs(90);
+/// One word that an ask is closed.
+const WORD: Duration = Duration::from_secs(20);
 /// How much of a reply is read.
 const MAX_REPLY: usize = 64 * 1024;
 /// When a 202 does not say how long to wait, and the bounds of what it may say.
@@ -58,18 +61,7 @@ impl Exchange {
     }
 
     pub(crate) async fn post(&self, ask: &Ask) -> Result<Reply, String> {
-        let body = request(ask).to_string();
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let signature = self.sign(&ask.id, now, &body)?;
-        // The URL may hold a token, so no error repeats it.
-        let failed = |error: reqwest::Error| format!("{}: {}", self.place, causes(&error.without_url()));
-        let sent = self.client.post(self.url.clone()).header(CONTENT_TYPE, "application/json");
-        let sent = sent
-            .header("webhook-id", &ask.id)
-            .header("webhook-timestamp", now.to_string())
-            .header("webhook-signature", signature)
-            .body(body);
-        let mut reply = sent.send().await.map_err(failed)?;
+        let mut reply = self.send(&ask.id, &request(ask), EXCHANGE).await?;
         match reply.status() {
             StatusCode::OK => {}
             StatusCode::ACCEPTED => {
@@ -87,13 +79,46 @@ impl Exchange {
             }
         }
         let mut bytes = Vec::new();
-        while let Some(piece) = reply.chunk().await.map_err(failed)? {
+        while let Some(piece) = reply.chunk().await.map_err(|error| self.failed(error))? {
             bytes.extend_from_slice(&piece);
             if bytes.len() > MAX_REPLY {
                 return Err(format!("{}: its answer has more than {MAX_REPLY} bytes", self.place));
             }
         }
         Ok(Reply::Answer(bytes))
+    }
+
+    /// Tells how an ask ended. Any success of the webhook's will do.
+    pub(crate) async fn close(&self, ask: &Ask) -> Result<(), String> {
+        let reply = self.send(&format!("{}.closed", ask.id), &closed(ask), WORD).await?;
+        if reply.status().is_success() {
+            return Ok(());
+        }
+        Err(format!("{} answered {}", self.place, reply.status()))
+    }
+
+    async fn send(
+        &self,
+        id: &str,
+        body: &serde_json::Value,
+        timeout: Duration,
+    ) -> Result<reqwest::Response, String> {
+        let body = body.to_string();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let signature = self.sign(id, now, &body)?;
+        let sent = self.client.post(self.url.clone()).header(CONTENT_TYPE, "application/json");
+        let sent = sent
+            .header("webhook-id", id)
+            .header("webhook-timestamp", now.to_string())
+            .header("webhook-signature", signature)
+            .timeout(timeout)
+            .body(body);
+        sent.send().await.map_err(|error| self.failed(error))
+    }
+
+    /// The URL may hold a token, so no error repeats it.
+    fn failed(&self, error: reqwest::Error) -> String {
+        format!("{}: {}", self.place, causes(&error.without_url()))
     }
 
     fn sign(&self, id: &str, timestamp: u64, body: &str) -> Result<String, String> {
@@ -127,5 +152,27 @@ fn request(ask: &Ask) -> serde_json::Value {
         "thread_id": ask.about.thread_id,
         "created_at_ms": ask.created_at_ms,
         "expires_at_ms": ask.expires_at_ms,
+    })
+}
+
+/// What the webhook is told of an ask that it was shown and that ended elsewhere.
+fn closed(ask: &Ask) -> serde_json::Value {
+    let outcome = match (ask.state, ask.surface.as_deref()) {
+        (_, Some("freeze")) => "voided",
+        (AskState::Granted | AskState::Spent, _) => "granted",
+        (AskState::Denied, _) => "denied",
+        (AskState::Expired | AskState::Pending, _) => "expired",
+    };
+    json!({
+        "type": "approval.closed",
+        "ask": ask.id,
+        "call": ask.call_digest(),
+        "outcome": outcome,
+        "surface": ask.surface,
+        "approver": ask.answered_by,
+        "persona": ask.about.persona,
+        "server": ask.about.server,
+        "name": ask.about.tool,
+        "action": ask.about.action,
     })
 }

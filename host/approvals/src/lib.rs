@@ -3,15 +3,19 @@
 //! ```text
 //! state.db ── pending asks ──▶ one task an ask ── POST, signed by HMAC ──▶ webhook ──▶ a person
 //!     ◀── answer, row first ── envelope signed by a key of the operator ◀────────────────┘
+//!     ── closed elsewhere ───────────── POST, signed by HMAC ──▶ webhook closes its card
 //! ```
 //!
 //! Contract: each pending ask is shown to the webhook until it is answered there or elsewhere, or expires.
 //! 200 carries the answer, 202 says that there is none yet; anything else is tried again, after 1 s
 //! doubling to 60 s. An answer counts when a key under `approvals.webhook.keys` signed it for exactly this
 //! ask and this call. It grants the call once and never more. Nothing here decides what passes: the call
-//! that waits, or its repetition, is judged again and spends the grant.
+//! that waits, or its repetition, is judged again and spends the grant. An ask that was shown and ended
+//! elsewhere (another surface, time, a freeze) is told as closed, also when an answer of the webhook's came
+//! too late to count. What ends while no gateway is served is told to nobody: a card has its expiry.
 //!
-//! Bounds: 64 asks on their way, 90 s an exchange, 64 KiB of an answer.
+//! Bounds: 64 asks on their way, 90 s an exchange, 64 KiB of an answer; 64 closed asks on their way, each
+//! told eight times at most.
 //!
 //! Threat: an agent with a shell can read the operator's secrets, and could answer its own asks with them.
 //! So the shared secret only proves to the webhook who asks; what answers is a private key that is not on
@@ -38,6 +42,12 @@ use self::exchange::{Exchange, Reply};
 const LOOK: Duration = Duration::from_millis(300);
 /// Asks that are on their way at a time. More wait until one is closed.
 const MAX_OPEN: usize = 64;
+/// Closed asks that are on their way at a time; more are not told.
+const MAX_CLOSED: usize = 64;
+/// How often a webhook that does not take it is told that an ask is closed.
+const MAX_TOLD: usize = 8;
+/// How long the end waits for what the webhook has to be told.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 /// The surface of these answers in rows and in `approvals list`.
 const SURFACE: &str = "webhook";
 /// The name in the audit log of what writes here.
@@ -93,10 +103,11 @@ impl Running {
     }
 }
 
-/// Shows what is pending, each ask in a task of its own.
+/// Shows what is pending, each ask in a task of its own, and tells what was closed elsewhere.
 async fn show_all(courier: Arc<Courier>, stop: CancellationToken) {
     let mut open: HashSet<String> = HashSet::new();
-    let mut tasks: JoinSet<String> = JoinSet::new();
+    let mut tasks: JoinSet<(String, Option<Ask>)> = JoinSet::new();
+    let mut closings: JoinSet<()> = JoinSet::new();
     loop {
         match courier.store.asks(Some(AskState::Pending)) {
             Ok(pending) => {
@@ -105,8 +116,8 @@ async fn show_all(courier: Arc<Courier>, stop: CancellationToken) {
                     open.insert(ask.id.clone());
                     let courier = Arc::clone(&courier);
                     tasks.spawn(async move {
-                        courier.show(&ask).await;
-                        ask.id
+                        let closed = courier.show(&ask).await;
+                        (ask.id, closed)
                     });
                 }
             }
@@ -114,11 +125,32 @@ async fn show_all(courier: Arc<Courier>, stop: CancellationToken) {
         }
         tokio::select! {
             () = stop.cancelled() => break,
-            Some(Ok(closed)) = tasks.join_next() => { open.remove(&closed); }
+            Some(Ok((id, closed))) = tasks.join_next() => {
+                open.remove(&id);
+                if let Some(ask) = closed {
+                    tell(&courier, &mut closings, ask);
+                }
+            }
+            Some(_) = closings.join_next() => {}
             () = tokio::time::sleep(LOOK) => {}
         }
     }
     tasks.shutdown().await;
+    let told = async { while closings.join_next().await.is_some() {} };
+    // What was not told by then is closed by the expiry that the webhook knows.
+    let _ = tokio::time::timeout(LAST_WORDS, told).await;
+}
+
+fn tell(courier: &Arc<Courier>, closings: &mut JoinSet<()>, ask: Ask) {
+    if closings.len() >= MAX_CLOSED {
+        tracing::warn!(
+            ask = ask.id,
+            "the approvals webhook is not told that an ask is closed: too many wait"
+        );
+        return;
+    }
+    let courier = Arc::clone(courier);
+    closings.spawn(async move { courier.tell_closed(&ask).await });
 }
 
 struct Courier {
@@ -128,17 +160,28 @@ struct Courier {
 }
 
 impl Courier {
-    /// Shows one ask until it is no longer pending.
-    async fn show(&self, ask: &Ask) {
+    /// Shows one ask until it is no longer pending. Gives it as it then stands, where the webhook saw it and
+    /// does not know how it ended.
+    async fn show(&self, ask: &Ask) -> Option<Ask> {
         let mut backoff = Backoff::default();
-        let mut warned = false;
-        while self.is_pending(ask) {
-            let pause = match self.turn(ask).await {
-                Ok(Some(pause)) => {
+        let (mut seen, mut warned) = (false, false);
+        loop {
+            if let Some(ended) = self.ended(ask) {
+                return seen.then_some(ended);
+            }
+            // A webhook may hold its reply for as long as a person reads, and is not waited for then.
+            let reply = tokio::select! {
+                reply = self.exchange.post(ask) => reply,
+                () = self.until_ended(ask) => Ok(Reply::Later(Duration::ZERO)),
+            };
+            seen = true;
+            let pause = match self.take(ask, reply).await {
+                Ok(Turn::Again(pause)) => {
                     backoff = Backoff::default();
                     pause
                 }
-                Ok(None) => return,
+                Ok(Turn::Settled) => return None,
+                Ok(Turn::TooLate) => Duration::ZERO,
                 Err(problem) => {
                     if !warned {
                         tracing::warn!(
@@ -151,18 +194,39 @@ impl Courier {
                     backoff.pause()
                 }
             };
-            tokio::time::sleep(pause).await;
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = self.until_ended(ask) => {}
+            }
         }
     }
 
-    /// One exchange. `Ok(Some)`: nobody answered yet, ask again after so long; `Ok(None)`: it is settled.
-    async fn turn(&self, ask: &Ask) -> Result<Option<Duration>, String> {
-        let envelope = match self.exchange.post(ask).await? {
-            Reply::Later(pause) => return Ok(Some(pause)),
+    /// Tells how an ask ended, until the webhook takes it or was told often enough.
+    async fn tell_closed(&self, ask: &Ask) {
+        let mut backoff = Backoff::default();
+        for told in 1..=MAX_TOLD {
+            match self.exchange.close(ask).await {
+                Ok(()) => return,
+                Err(problem) if told == MAX_TOLD => {
+                    tracing::warn!(
+                        ask = ask.id,
+                        problem,
+                        "the approvals webhook does not take that an ask is closed"
+                    );
+                }
+                Err(_) => tokio::time::sleep(backoff.pause()).await,
+            }
+        }
+    }
+
+    /// What one reply comes to.
+    async fn take(&self, ask: &Ask, reply: Result<Reply, String>) -> Result<Turn, String> {
+        let envelope = match reply? {
+            Reply::Later(pause) => return Ok(Turn::Again(pause)),
             Reply::Answer(envelope) => envelope,
         };
         match read_answer(&envelope, ask, &self.keys) {
-            Ok(said) => self.settle(ask, said).await.map(|()| None),
+            Ok(said) => self.settle(ask, said).await,
             Err(error) => {
                 let reason = error.to_string();
                 if let Err(error) = self.store.append(AuditRow::answer_refused(ask, SURFACE, &reason)).await {
@@ -173,22 +237,41 @@ impl Courier {
         }
     }
 
-    async fn settle(&self, ask: &Ask, said: Said) -> Result<(), String> {
+    async fn settle(&self, ask: &Ask, said: Said) -> Result<Turn, String> {
         let answer = Answer { grant: said.grant, by: said.by, surface: SURFACE };
         match self.store.answer_ask(&ask.id, &answer).await {
-            // Somebody was faster; theirs counts.
-            Ok(_) | Err(StoreError::AskClosed { .. }) => Ok(()),
+            Ok(_) => Ok(Turn::Settled),
+            // Somebody was faster; theirs counts, and the webhook is told so.
+            Err(StoreError::AskClosed { .. }) => Ok(Turn::TooLate),
             Err(error) => Err(format!("its answer cannot be recorded: {error}")),
         }
     }
 
-    fn is_pending(&self, ask: &Ask) -> bool {
+    async fn until_ended(&self, ask: &Ask) {
+        while self.ended(ask).is_none() {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// The ask as it stands when it is pending no more.
+    fn ended(&self, ask: &Ask) -> Option<Ask> {
         match self.store.ask(&ask.id) {
-            Ok(now) => now.is_some_and(|now| now.state == AskState::Pending),
+            Ok(Some(now)) => (now.state != AskState::Pending).then_some(now),
+            Ok(None) => Some(Ask { state: AskState::Expired, ..ask.clone() }),
             Err(error) => {
                 tracing::error!(%error, ask = ask.id, "an ask cannot be read");
-                true
+                None
             }
         }
     }
+}
+
+/// What one exchange came to.
+enum Turn {
+    /// Nobody answered yet; ask again after so long.
+    Again(Duration),
+    /// The webhook's answer counts.
+    Settled,
+    /// It came after another one.
+    TooLate,
 }
