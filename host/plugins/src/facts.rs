@@ -5,43 +5,63 @@
 //! shared and never copied into a guest unless the guest reads it.
 
 use std::hash::Hash;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use toolgate_signing::Digest;
+
+use crate::capability::matching::hidden::{self, Finding as HiddenText};
 
 /// One JSON text that stays with the host (`documents.document` in the WIT contract).
 ///
 /// Cheap to clone. The text is expected to have passed the strict door of design.md 3.1; the
 /// host's own look-ups stay correct, and bounded, when it has not.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Document(Arc<str>);
+#[derive(Clone, Debug)]
+pub struct Document {
+    text: Arc<str>,
+    /// What it hides, once somebody asked: a policy, and whoever writes the row about it.
+    hidden: Arc<OnceLock<Vec<HiddenText>>>,
+}
 
 impl Document {
     /// Wraps a JSON text.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
-        Self(text.into())
+        Self { text: text.into(), hidden: Arc::default() }
     }
 
     /// The whole text, exactly as given.
     pub fn text(&self) -> &str {
-        &self.0
+        &self.text
+    }
+
+    /// Every string or name in it with hidden characters, in its order. It is looked through once,
+    /// however many ask, because large results take milliseconds.
+    pub fn hidden_text(&self) -> &[HiddenText] {
+        self.hidden.get_or_init(|| hidden::findings(&self.text))
     }
 
     /// Whether both are the same text in memory, which costs no look at it.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.text, &other.text)
     }
 
     /// Length of the text in bytes.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.text.len()
     }
 
     /// Whether the text is empty, which no JSON document is.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.text.is_empty()
     }
 }
+
+impl PartialEq for Document {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Document {}
 
 /// What of a server's surface a request is about (`types.surface-kind`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -206,3 +226,17 @@ impl Hook {
 /// What stands behind one `request` handle: the facts, shared with the gateway and other plugins.
 #[allow(unreachable_pub)] // the generated bindings re-export it, which they can only for a `pub` item
 pub type SharedFacts = Arc<Facts>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_document_hides_is_looked_for_once_for_all_its_copies() {
+        let document = Document::new("{\"a\":\"b\u{200b}\"}");
+        let copy = document.clone();
+        assert_eq!(document.hidden_text().len(), 1);
+        assert!(std::ptr::eq(document.hidden_text(), copy.hidden_text()));
+        assert!(Document::new("{}").hidden_text().is_empty());
+    }
+}

@@ -60,8 +60,8 @@ impl Host for State {
 
     fn hidden_text(&mut self, document: Resource<Document>) -> wasmtime::Result<Vec<matching::Finding>> {
         let document = self.table.get(&document)?.clone();
-        let found = self.host_work(document.len(), || hidden::findings(document.text()));
-        Ok(found.into_iter().map(matching::Finding::from).collect())
+        let found = self.host_work(document.len(), || document.hidden_text());
+        Ok(found.iter().cloned().map(matching::Finding::from).collect())
     }
 }
 
