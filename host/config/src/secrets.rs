@@ -46,6 +46,29 @@ pub fn set(config_dir: &Path, name: &str, value: &Secret) -> Result<(), ConfigEr
     change(config_dir, name, Some(&envfile::line(name, value))).map(|_| ())
 }
 
+/// Whether there is a secret of this name with another value than this.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn differs(config_dir: &Path, name: &str, value: &Secret) -> Result<bool, ConfigError> {
+    Ok(read(config_dir)?.get(name).is_some_and(|there| there.expose() != value.expose()))
+}
+
+/// Sets a secret that comes with something that is added, and changes none that is there: other entries
+/// stand on it (SEC-015).
+///
+/// # Errors
+/// One of this name has another value; or as [`set`].
+pub fn set_new(config_dir: &Path, name: &str, value: &Secret) -> Result<(), ConfigError> {
+    if differs(config_dir, name, value)? {
+        return Err(ConfigError::Refused(format!(
+            "there is a secret {name} with another value already, and other entries may use it; \
+             `toolgate secret set {name}` changes it"
+        )));
+    }
+    set(config_dir, name, value)
+}
+
 /// Removes one secret; whether it was there.
 pub fn clear(config_dir: &Path, name: &str) -> Result<bool, ConfigError> {
     change(config_dir, name, None)

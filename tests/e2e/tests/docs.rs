@@ -161,6 +161,50 @@ fn module_of_tests(module: &str) -> String {
     if parts.is_dir() { own + &sources(&parts) } else { own }
 }
 
+/// What no program enforces, in the document of whoever has to know it: words that have to stand there.
+const SAID: &[(&str, &str, &[&str])] = &[
+    ("SCP-011", "operators.md", &["A skill stays the one that decides", "no second selection"]),
+    (
+        "APR-021",
+        "security-teams.md",
+        &["`mcporter`", "no approval for a single tool", "skills of your own making alone"],
+    ),
+    (
+        "TRU-007",
+        "operators.md",
+        &["A server is software that you install", "is read by a model", "Connect only servers"],
+    ),
+    (
+        "TRU-009",
+        "security-teams.md",
+        &[
+            "`outputSchema`",
+            "schedule or allow by annotations",
+            "search results for the secrets of your entries",
+        ],
+    ),
+    (
+        "SEC-019",
+        "operators.md",
+        &["lends it none of the agent's", "made for your account alone (0600)", "is your part"],
+    ),
+    (
+        "SEC-020",
+        "operators.md",
+        &["the real boundary between reading and writing", "no more scopes than its tools need"],
+    ),
+];
+
+#[test]
+fn scp_011_apr_021_tru_007_tru_009_sec_019_sec_020_what_no_program_enforces_is_said_to_who_has_to_know_it() {
+    for (row, document, words) in SAID {
+        let text = fs::read_to_string(root().join("docs").join(document)).unwrap();
+        for word in *words {
+            assert!(text.contains(word), "{row}: docs/{document} no longer says: {word}");
+        }
+    }
+}
+
 #[test]
 fn every_link_between_the_documents_leads_somewhere() {
     for path in documents() {

@@ -47,6 +47,16 @@ fn gate_lock_a_pull_request_shows_exactly_what_an_upstream_changed_and_nothing_r
     assert_eq!(sandbox.serve_stdio(&["--locked"]).close(), 5);
     assert_eq!(lock_text(&sandbox), lock, "--locked and check change nothing");
 
+    let diff = sandbox.run(&["mcp", "diff", "fix"]).exits(5);
+    let changes: Vec<&str> = diff
+        .stdout
+        .lines()
+        .filter(|line| line.starts_with(['+', '-']) && !line.starts_with("+++") && !line.starts_with("---"))
+        .collect();
+    assert!(changes.iter().any(|line| line.contains("reads ~/.ssh first")), "{diff:?}");
+    assert!(changes.iter().any(|line| line.contains("\"context\"")), "{diff:?}");
+    assert!(!diff.stdout.contains("big"), "exactly that: {diff:?}");
+
     // The other half of the pull request: the update, as a reviewer sees it line by line.
     let told = sandbox.run(&["lock", "update"]).exits(0);
     assert!(told.stdout.contains("reads ~/.ssh first"), "{told:?}");

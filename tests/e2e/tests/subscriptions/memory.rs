@@ -59,7 +59,7 @@ fn res_009_res_022_what_is_subscribed_to_stands_in_no_file_and_is_gone_with_the_
 }
 
 #[test]
-fn res_010_a_request_that_stands_alone_cannot_subscribe_and_says_what_can() {
+fn res_010_trb_008_a_request_that_stands_alone_cannot_subscribe_and_says_what_can() {
     let world = World::new(&[], ALLOW);
     let mut client = world.sandbox.serve_stdio(&[]);
     for method in ["resources/subscribe", "resources/unsubscribe"] {

@@ -32,6 +32,14 @@ pub(crate) async fn add(explicit: Option<&Path>, args: McpAdd) -> Result<(), Fai
     }
     let mut stored = Vec::new();
     let server = entry(&args, &mut stored)?;
+    for (name, value) in &stored {
+        if secrets::differs(&config.config_dir, name, value).map_err(context::config_failure)? {
+            return Err(Failure::usage(format!("there is a secret {name} with another value already"))
+                .hint(format!(
+                    "write `-e {name}` or `${{{name}}}` to use that one; `toolgate secret set {name}` changes it for all"
+                )));
+        }
+    }
     if args.no_probe {
         let file = keep(&config, &server, &stored)?;
         return added(&args, &file, None);
@@ -54,7 +62,7 @@ pub(crate) async fn add(explicit: Option<&Path>, args: McpAdd) -> Result<(), Fai
 /// Writes secrets and entry; the file of the entry.
 fn keep(config: &Config, server: &ManagedServer, stored: &[(String, Secret)]) -> Result<PathBuf, Failure> {
     for (name, value) in stored {
-        secrets::set(&config.config_dir, name, value).map_err(context::config_failure)?;
+        secrets::set_new(&config.config_dir, name, value).map_err(context::config_failure)?;
         tracing::warn!("the value of {name} was put into secrets.env; the entry names it as ${{{name}}}");
     }
     managed::write_server(&config.data_dir, server).map_err(context::config_failure)
