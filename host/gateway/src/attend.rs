@@ -7,12 +7,17 @@
 //! of these was not so. The call is sent to its server once, however often its client repeats it.
 //! A client that gives up its request, or does not come back, has its questions cancelled.
 //!
+//! A client may know what it will be asked and send the answers along unasked. They count for what the
+//! server asks first, each for the question of its key, after that question was judged like any other;
+//! what fits no question is ignored (spec 2026-07-28, multi-round-trip requests).
+//!
 //! Bounds: [`MAX_PARKED`] calls, [`MAX_OF_CALLER`] of one caller, each until the time for its questions
 //! is over.
 //!
 //! Threat: the state travels through the client, which may alter it, keep it, hand it to somebody else,
 //! use it twice or for another request. Nothing of the call stands in it but a name, and a parked call is
-//! looked up only after the seal held.
+//! looked up only after the seal held. An answer that was sent along cannot confirm what a person must see
+//! first: questions of Toolgate's own have keys that it does not reach.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -43,6 +48,8 @@ const MAX_PARKED: usize = 1_024;
 const MAX_OF_CALLER: usize = 16;
 /// Turns and steps of one call that may wait to be taken.
 const QUEUE: usize = 32;
+/// Keys of questions that Toolgate asks itself begin so.
+const OWN_KEYS: &str = "toolgate_";
 /// How long a call whose questions were cancelled may take to end by itself before it is given up.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -78,6 +85,8 @@ struct Running {
     steps: mpsc::Receiver<Progress>,
     done: JoinHandle<Outcome>,
     cancel: CancellationToken,
+    /// Answers that came with the request; they are spent with the first questions.
+    offered: Option<String>,
     /// Whoever drops this gives the call up.
     _alive: DropGuard,
 }
@@ -135,7 +144,12 @@ impl Parks {
 
 impl Gateway {
     /// Runs a call that may be asked something, until its outcome or its first questions.
-    pub(crate) async fn attend(self: &Arc<Self>, mut path: Path, mut call: Call) -> Outcome {
+    pub(crate) async fn attend(
+        self: &Arc<Self>,
+        mut path: Path,
+        mut call: Call,
+        offered: Option<String>,
+    ) -> Outcome {
         let bound = match Bound::of(&path.caller, path.deed, &call.params) {
             Ok(bound) => bound,
             Err(text) => return Outcome::Error(reply::invalid_params(text)),
@@ -155,7 +169,7 @@ impl Gateway {
             }
         });
         let alive = cancel.clone().drop_guard();
-        let running = Running { turns, steps, done, cancel, _alive: alive };
+        let running = Running { turns, steps, done, cancel, offered, _alive: alive };
         self.follow(running, bound, &client_cancel, progress.as_ref()).await
     }
 
@@ -175,16 +189,8 @@ impl Gateway {
             Ok(parked) => parked,
             Err(reason) => return self.refuse_state(caller, deed, &call, &reason).await,
         };
-        let mut left = Vec::new();
-        for open in parked.open {
-            let pointer = format!("/{}", open.key.replace('~', "~0").replace('/', "~1"));
-            let answer = round.responses.as_deref().and_then(|all| edit::get(all, &pointer));
-            match answer.and_then(|answer| edit::raw(answer.to_owned()).ok()) {
-                Some(answer) => drop(open.reply.send(Outcome::Result(answer))),
-                // Asked again, as the specification has it.
-                None => left.push(open),
-            }
-        }
+        // What has no answer is asked again, as the specification has it.
+        let left = answered(parked.open, |key| round.responses.as_deref().and_then(|all| member(all, key)));
         if !left.is_empty() {
             parked.open = left;
             return self.park(parked);
@@ -215,6 +221,12 @@ impl Gateway {
                     let mut open = turn.open;
                     while let Ok(more) = running.turns.try_recv() {
                         open.extend(more.open);
+                    }
+                    if let Some(offered) = running.offered.take() {
+                        open = answered(open, |key| offered_for(&offered, key));
+                        if open.is_empty() {
+                            continue;
+                        }
                     }
                     let until = Instant::now() + turn.within;
                     return self.park(Parked { bound, open, until, running });
@@ -293,6 +305,28 @@ impl Bound {
             request: Digest::of_parts(&parts),
         })
     }
+}
+
+/// Answers what has an answer, and gives back the rest.
+fn answered<'a>(open: Vec<Open>, answer: impl Fn(&str) -> Option<&'a str>) -> Vec<Open> {
+    let mut left = Vec::new();
+    for open in open {
+        match answer(&open.key).and_then(|answer| edit::raw(answer.to_owned()).ok()) {
+            Some(answer) => drop(open.reply.send(Outcome::Result(answer))),
+            None => left.push(open),
+        }
+    }
+    left
+}
+
+fn member<'a>(object: &'a str, key: &str) -> Option<&'a str> {
+    edit::get(object, &format!("/{}", key.replace('~', "~0").replace('/', "~1")))
+}
+
+/// The answer that was sent along for a server's question; one that cannot be an answer is none.
+fn offered_for<'a>(offered: &'a str, key: &str) -> Option<&'a str> {
+    let answer = member(offered, key).filter(|_| !key.starts_with(OWN_KEYS))?;
+    answer.starts_with('{').then_some(answer)
 }
 
 /// The task of a call is gone, which only a defect of ours, or the end of the process, explains.

@@ -14,7 +14,7 @@ use toolgate_wire::{Id, Outcome, edit};
 
 use crate::Gateway;
 use crate::abilities::Abilities;
-use crate::ask::round::{self, Round};
+use crate::ask::round::{self, Round, Taken};
 use crate::attend::Turn;
 use crate::caller::Caller;
 use crate::client::Client;
@@ -117,7 +117,7 @@ impl Gateway {
                 Err(error) => return Outcome::Error(reply::invalid_params(error.to_string())),
             },
         };
-        let (params, round) = match round::take(params) {
+        let Taken { params, round, offered } = match round::take(params) {
             Ok(taken) => taken,
             Err(error) => return Outcome::Error(error),
         };
@@ -154,7 +154,7 @@ impl Gateway {
         let path =
             Path { gateway, caller, deed, handle, used, call: facts, waiting, frozen, invocation: None };
         if call.client.has_rounds() && deeds::has_rounds(deed) && can_be_asked {
-            return self.attend(path, call).await;
+            return self.attend(path, call, offered).await;
         }
         match path.run(call).await {
             Ok(outcome) | Err(Stop(outcome)) => outcome,

@@ -201,7 +201,7 @@ fn what_continues_an_input_round_is_refused_and_a_wish_for_a_task_is_not_sent() 
     let reply = client.request("tools/call", &params);
     assert!(reply["result"]["content"][0]["text"].is_string(), "{reply}");
     assert!(!sandbox.read("ledger").contains("ttl"));
-    // Answers to nothing that was asked are ignored, and no server sees them.
+    // Answers to nothing that is asked are ignored, and no server sees them.
     let params = json!({ "name": "fix__received", "arguments": {}, "inputResponses": { "x": 1 } });
     let reply = client.request("tools/call", &params);
     assert!(reply["result"]["content"][0]["text"].is_string(), "{reply}");

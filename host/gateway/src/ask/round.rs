@@ -1,9 +1,9 @@
 //! The answer that a client of the stateless era sends along when it repeats its call.
 //!
-//! Contract: a `requestState` is Toolgate's, or the call is refused; `inputResponses` without one answer
-//! nothing and are ignored, as the specification wants of what is not expected. Either is taken out of
-//! the parameters before anything else looks at those: no policy has seen it, and a server must not get
-//! what was not judged.
+//! Contract: a `requestState` is Toolgate's, or the call is refused; `inputResponses` without one are
+//! offered, should the server ask (see [`crate::attend`]), and answer no question of Toolgate's own. Either
+//! is taken out of the parameters before anything else looks at those: no policy has seen it, and a server
+//! must not get what was not judged.
 
 use serde_json::value::RawValue;
 use toolgate_wire::{ErrorObject, edit};
@@ -30,12 +30,22 @@ impl Round {
     }
 }
 
+/// What a request came with.
+pub(crate) struct Taken {
+    /// Its parameters without what is taken out.
+    pub(crate) params: Box<RawValue>,
+    /// The answer to a question of Toolgate's, or to those of a parked call.
+    pub(crate) round: Option<Round>,
+    /// Answers to what nobody asked yet, JSON text.
+    pub(crate) offered: Option<String>,
+}
+
 /// Takes the round out of the parameters, where there is one.
-pub(crate) fn take(params: Box<RawValue>) -> Result<(Box<RawValue>, Option<Round>), ErrorObject> {
+pub(crate) fn take(params: Box<RawValue>) -> Result<Taken, ErrorObject> {
     let text = params.get();
     let (state, responses) = (edit::get(text, "/requestState"), edit::get(text, "/inputResponses"));
     if state.is_none() && responses.is_none() {
-        return Ok((params, None));
+        return Ok(Taken { params, round: None, offered: None });
     }
     let present: Vec<&str> = ["/requestState", "/inputResponses"]
         .into_iter()
@@ -44,7 +54,9 @@ pub(crate) fn take(params: Box<RawValue>) -> Result<(Box<RawValue>, Option<Round
     let rest = edit::drop_all(text, &present)
         .and_then(edit::raw)
         .map_err(|error| reply::invalid_params(error.to_string()))?;
-    let Some(state) = state else { return Ok((rest, None)) };
+    let Some(state) = state else {
+        return Ok(Taken { params: rest, round: None, offered: responses.map(str::to_owned) });
+    };
     let Some(state) = edit::string(state).filter(|state| seal::is_ours(state)) else {
         return Err(reply::invalid_params(
             "params.requestState answers a question of Toolgate's, and this is none of its; call without it",
@@ -56,5 +68,5 @@ pub(crate) fn take(params: Box<RawValue>) -> Result<(Box<RawValue>, Option<Round
         state,
         said: answer.map_or(client::Said::Nothing, client::said),
     };
-    Ok((rest, Some(round)))
+    Ok(Taken { params: rest, round: Some(round), offered: None })
 }

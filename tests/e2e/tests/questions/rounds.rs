@@ -372,3 +372,38 @@ fn gate_rounds_a_server_that_asks_again_and_again_is_given_up_after_sixteen_roun
     assert!(reply.to_string().contains("may have done some of it"), "{reply}");
     assert_eq!(calls(&sandbox), 17);
 }
+
+#[test]
+fn answers_that_come_along_unasked_count_for_what_the_server_asks_first_and_for_nothing_of_toolgates() {
+    let sandbox = server(MODERN, "");
+    let mut client = sandbox.serve_stdio(&[]);
+    let along = |questions: &[Value], answers: Value| {
+        let mut params = ask_params(questions);
+        params["inputResponses"] = answers;
+        params
+    };
+    // What fits no question is ignored.
+    let params = along(&[reason_form()], json!({ "input 0": accepted(), "more": { "action": "accept" } }));
+    let reply = modern(&mut client, 100, ALL, &params);
+    assert_eq!(heard(&reply), json!({ "input 0": accepted() }), "{reply}");
+    assert_eq!(events(&sandbox, "mcp_elicitation_requested").len(), 1, "it was judged like any question");
+    assert_eq!(events(&sandbox, "mcp_elicitation_answered").len(), 1);
+    // Half of them: the rest is asked.
+    let params = along(&[reason_form(), reason_form()], json!({ "input 1": accepted() }));
+    let round = modern(&mut client, 101, ALL, &params);
+    assert_eq!(only(&round).0, "input 0");
+    let params = ask_params(&[reason_form(), reason_form()]);
+    let answers = json!({ "input 0": { "action": "decline" } });
+    let reply = modern(&mut client, 102, ALL, &with_answers(&params, &round, &answers));
+    assert_eq!(heard(&reply), json!({ "input 0": { "action": "decline" }, "input 1": accepted() }));
+    // What cannot be an answer is none.
+    for (id, answers) in [(103, json!({ "input 0": 12345 })), (104, Value::Null), (105, json!([]))] {
+        only(&modern(&mut client, id, ALL, &along(&[reason_form()], answers)));
+    }
+    // Toolgate's own question before a secret is a person's to answer, and spends what came along.
+    let secret = form(&json!({ "api_key": { "type": "string" } }));
+    let yes = json!({ "action": "accept", "content": { "decision": "continue" } });
+    let answers = json!({ "toolgate_confirm_input 0": yes, "input 0": accepted() });
+    let (key, first) = only(&modern(&mut client, 106, ALL, &along(&[secret], answers)));
+    assert!(key.starts_with("toolgate_confirm_"), "{key}: {first}");
+}
