@@ -13,6 +13,9 @@ pub struct Timeouts {
     pub probe: Duration,
     /// One request in all, progress or not. Default 15 min.
     pub max_total: Duration,
+    /// How long the server of a task may leave it unobserved, unreachable or silent, until the task counts
+    /// as lost. Default 1 h.
+    pub task_lost: Duration,
 }
 
 impl Default for Timeouts {
@@ -22,6 +25,7 @@ impl Default for Timeouts {
             call: Duration::from_mins(2),
             probe: Duration::from_secs(5),
             max_total: Duration::from_mins(15),
+            task_lost: Duration::from_hours(1),
         }
     }
 }

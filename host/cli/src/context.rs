@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use toolgate_base::{Secret, SystemClock};
 use toolgate_config::managed::ManagedServer;
 use toolgate_config::{Config, FoundBy};
-use toolgate_gateway::{Caller, Gateway, Parts, assemble, ports};
+use toolgate_gateway::{Caller, Gateway, Parts, SharedTasks, assemble, ports};
 use toolgate_plugins::{HostOptions, PluginHost, Ports};
 use toolgate_store::Store;
 use toolgate_wire::envelope::Era;
@@ -185,13 +185,14 @@ pub(crate) fn gateway(config: Config, writer: &str) -> Result<Arc<Gateway>, Fail
 pub(crate) struct Ground {
     store: Arc<Store>,
     host: Arc<PluginHost>,
+    tasks: Arc<SharedTasks>,
 }
 
 impl Ground {
     pub(crate) fn new(config: &Config, writer: &str) -> Result<Self, Failure> {
         let store = Arc::new(store(config, writer)?);
         let host = plugin_host(config, ports::ports(&store))?;
-        Ok(Self { store, host })
+        Ok(Self { store, host, tasks: Arc::default() })
     }
 }
 
@@ -278,6 +279,7 @@ fn built(config: Config, ground: &Ground) -> Result<Arc<Gateway>, Failure> {
         store,
         plugins: assembled,
         child_program: own_program()?,
+        tasks: Arc::clone(&ground.tasks),
     });
     gateway.watch_plugins(Arc::clone(host));
     Ok(gateway)

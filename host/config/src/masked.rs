@@ -210,6 +210,7 @@ pub fn masked_server(server: &Server) -> Value {
             "call": show(server.timeouts.call),
             "probe": show(server.timeouts.probe),
             "max_total": show(server.timeouts.max_total),
+            "task_lost": show(server.timeouts.task_lost),
         },
         "restarts": {
             "first": show(server.restarts.first),

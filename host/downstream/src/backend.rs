@@ -29,6 +29,21 @@ pub trait Backend: Send + Sync + 'static {
     async fn unsubscribe(&self, caller: &Caller, subscriber: &Subscriber, params: &RawValue) -> Outcome;
     /// Does what a client asks of one of its tasks (`tasks/get`, `tasks/update`, `tasks/cancel`).
     async fn task(&self, caller: &Caller, verb: TaskVerb, request_id: &Id, params: &RawValue) -> Outcome;
+    /// Has a client told of one of its tasks from now on, beginning with how it stands.
+    async fn listen_for_task(
+        &self,
+        caller: &Caller,
+        request_id: &Id,
+        id: &str,
+        subscriber: &Subscriber,
+    ) -> Result<(), ErrorObject>;
+    /// How a task stands that a client is to be told of. The error ends the subscription.
+    async fn task_told(
+        &self,
+        caller: &Caller,
+        request_id: &Id,
+        id: &str,
+    ) -> Result<Box<RawValue>, ErrorObject>;
     /// What the servers of this caller can do.
     async fn offers(&self, caller: &Caller) -> Offers;
     /// Text for the model about the servers of this caller.
@@ -62,6 +77,25 @@ impl Backend for Arc<Gateway> {
 
     async fn task(&self, caller: &Caller, verb: TaskVerb, request_id: &Id, params: &RawValue) -> Outcome {
         Gateway::task(self, caller, verb, request_id, params).await
+    }
+
+    async fn listen_for_task(
+        &self,
+        caller: &Caller,
+        request_id: &Id,
+        id: &str,
+        subscriber: &Subscriber,
+    ) -> Result<(), ErrorObject> {
+        Gateway::listen_for_task(self, caller, request_id, id, subscriber).await
+    }
+
+    async fn task_told(
+        &self,
+        caller: &Caller,
+        request_id: &Id,
+        id: &str,
+    ) -> Result<Box<RawValue>, ErrorObject> {
+        Gateway::task_told(self, caller, request_id, id).await
     }
 
     async fn offers(&self, caller: &Caller) -> Offers {

@@ -147,6 +147,14 @@ impl Backend for Fake {
         Outcome::Result(raw("{}"))
     }
 
+    async fn listen_for_task(&self, _: &Caller, _: &Id, _: &str, _: &Subscriber) -> Result<(), ErrorObject> {
+        Ok(())
+    }
+
+    async fn task_told(&self, _: &Caller, _: &Id, _: &str) -> Result<Box<RawValue>, ErrorObject> {
+        Ok(raw("{}"))
+    }
+
     async fn offers(&self, _: &Caller) -> Offers {
         Offers::default()
     }

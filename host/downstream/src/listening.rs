@@ -7,8 +7,12 @@
 //! Nothing is told that was not accepted. The request ends with a result when this side closes, and with
 //! an error when a subscription ended for another reason; the client listens again for the rest.
 //!
-//! **Bounds.** As many resources as one client may be subscribed to.
+//! Tasks are told of as they stand when they are told, each judged like `tasks/get`; a denial ends the
+//! request as well.
+//!
+//! **Bounds.** As many resources as one client may be subscribed to, and as many tasks.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +35,10 @@ pub(crate) struct Listening {
     subscriber: Arc<Subscriber>,
     changes: ListChanges,
     ending: Option<ErrorObject>,
+    /// Tasks that are still to be told of.
+    tasks: VecDeque<String>,
+    backend: Arc<dyn Backend>,
+    caller: Caller,
 }
 
 /// What comes next of it.
@@ -79,14 +87,40 @@ impl Listening {
             }
         }
         wanted.uris = accepted;
+        let mut accepted = Vec::new();
+        for task in std::mem::take(&mut wanted.tasks) {
+            match backend.listen_for_task(caller, id, &task, &subscriber).await {
+                Ok(()) => accepted.push(task),
+                Err(error) => drop(refused.insert(task, json!(error.message))),
+            }
+        }
+        wanted.tasks = accepted;
         let first = modern::acknowledged(id, &wanted, &refused);
-        (Self { id: id.clone(), filter: wanted, subscriber, changes, ending: None }, first)
+        let listening = Self {
+            id: id.clone(),
+            filter: wanted,
+            subscriber,
+            changes,
+            ending: None,
+            tasks: VecDeque::new(),
+            backend: Arc::clone(backend),
+            caller: caller.clone(),
+        };
+        (listening, first)
     }
 
     /// Resolves with something to send. A future that is dropped loses nothing.
     pub(crate) async fn next(&mut self) -> Step {
         if let Some(error) = self.ending.take() {
             return Step::End(Outcome::Error(error));
+        }
+        if let Some(task) = self.tasks.front() {
+            let state = self.backend.task_told(&self.caller, &self.id, task).await;
+            self.tasks.pop_front();
+            return match state {
+                Ok(state) => Step::Tell(vec![modern::task_changed(&self.id, &state)]),
+                Err(error) => Step::End(Outcome::Error(error)),
+            };
         }
         tokio::select! {
             kinds = self.changes.next() => match kinds {
@@ -101,6 +135,7 @@ impl Listening {
                 for told in told {
                     match told {
                         Told::Updated(uri) => messages.push(modern::resource_updated(&self.id, &uri)),
+                        Told::Task(id) => self.tasks.push_back(id),
                         Told::Ended { error, .. } => drop(self.ending.get_or_insert(error)),
                     }
                 }
@@ -122,12 +157,14 @@ impl Listening {
 /// What a client of the initialize era is sent of what its subscriber was told. That era has no word for
 /// the end of a subscription: the client is told to read again, and the read says what is wrong.
 pub(crate) fn legacy_messages(told: Vec<Told>) -> Vec<String> {
-    let uris = told.into_iter().map(|told| match told {
-        Told::Updated(uri) => uri,
+    let uris = told.into_iter().filter_map(|told| match told {
+        Told::Updated(uri) => Some(uri),
         Told::Ended { uri, error } => {
             tracing::warn!(uri, error = error.message, "a subscription of a client ended");
-            uri
+            Some(uri)
         }
+        // That era has no word for it, and nobody of it listens for one.
+        Told::Task(_) => None,
     });
     uris.map(|uri| {
         reply::notification("notifications/resources/updated", Some(&json!({ "uri": uri }).to_string()))

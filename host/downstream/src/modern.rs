@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use toolgate_wire::envelope::{self, Era, MODERN, ResultKind};
 use toolgate_wire::{ErrorObject, Id, ListKind, Request, codes, edit};
 
-use toolgate_gateway::MOST_SUBSCRIPTIONS;
+use toolgate_gateway::{MOST_SUBSCRIPTIONS, tasks_undeclared};
 
 use crate::backend::{Abilities, Client, Offers};
 use crate::reply;
@@ -107,6 +107,9 @@ pub(crate) struct Filter {
     /// The resources, each once; none where the client asked for no such thing.
     pub(crate) uris: Vec<String>,
     names_resources: bool,
+    /// Tasks by the ids that the client knows, each once (extension `io.modelcontextprotocol/tasks`).
+    pub(crate) tasks: Vec<String>,
+    names_tasks: bool,
 }
 
 impl Filter {
@@ -146,26 +149,41 @@ pub(crate) fn filter(params: Option<&RawValue>) -> Result<Filter, ErrorObject> {
             Some(_) => return invalid(&format!("params.notifications.{member} is not a boolean")),
         }
     }
-    if let Some(list) = edit::get(wanted, "/resourceSubscriptions").filter(|list| list.trim() != "null") {
+    if let Some(uris) = names(wanted, "resourceSubscriptions")? {
         filter.names_resources = true;
-        let elements = edit::elements(list).ok();
-        let uris: Option<Vec<String>> =
-            elements.and_then(|elements| elements.into_iter().map(edit::string).collect());
-        let Some(uris) = uris else {
-            return invalid("params.notifications.resourceSubscriptions is not an array of strings");
-        };
-        for uri in uris {
-            if !filter.uris.contains(&uri) {
-                filter.uris.push(uri);
-            }
-            if filter.uris.len() > MOST_SUBSCRIPTIONS {
-                return invalid(&format!(
-                    "params.notifications.resourceSubscriptions names more than {MOST_SUBSCRIPTIONS} resources"
-                ));
-            }
+        filter.uris = uris;
+    }
+    if let Some(tasks) = names(wanted, "taskIds")? {
+        if !client(params).abilities().has(Abilities::TASKS) {
+            return Err(tasks_undeclared());
         }
+        filter.names_tasks = true;
+        filter.tasks = tasks;
     }
     Ok(filter)
+}
+
+/// A list of texts in a filter, each once; none where the client has no such member.
+fn names(wanted: &str, member: &str) -> Result<Option<Vec<String>>, ErrorObject> {
+    let invalid = |text: &str| {
+        Err(ErrorObject::new(codes::INVALID_PARAMS, format!("params.notifications.{member} {text}")))
+    };
+    let list = edit::get(wanted, &format!("/{member}")).filter(|list| list.trim() != "null");
+    let Some(list) = list else { return Ok(None) };
+    let elements = edit::elements(list).ok();
+    let all: Option<Vec<String>> =
+        elements.and_then(|elements| elements.into_iter().map(edit::string).collect());
+    let Some(all) = all else { return invalid("is not an array of strings") };
+    let mut each: Vec<String> = Vec::new();
+    for name in all {
+        if !each.contains(&name) {
+            each.push(name);
+        }
+        if each.len() > MOST_SUBSCRIPTIONS {
+            return invalid(&format!("names more than {MOST_SUBSCRIPTIONS}"));
+        }
+    }
+    Ok(Some(each))
 }
 
 /// The first message of a subscription: what is accepted, and why the rest is not.
@@ -178,6 +196,9 @@ pub(crate) fn acknowledged(
     let mut accepted: Vec<String> = accepted.map(|(member, _)| format!(r#""{member}":true"#)).collect();
     if filter.names_resources {
         accepted.push(format!(r#""resourceSubscriptions":{}"#, json!(filter.uris)));
+    }
+    if filter.names_tasks {
+        accepted.push(format!(r#""taskIds":{}"#, json!(filter.tasks)));
     }
     let accepted = accepted.join(",");
     let mut meta = subscription_meta(id);
@@ -200,6 +221,13 @@ pub(crate) fn list_changed(id: &Id, kind: ListKind) -> String {
 pub(crate) fn resource_updated(id: &Id, uri: &str) -> String {
     let params = format!(r#"{{"uri":{},"_meta":{}}}"#, json!(uri), subscription_meta(id));
     reply::notification("notifications/resources/updated", Some(&params))
+}
+
+/// Tells a subscription how a task stands; `state` is the task with its result, error or questions.
+pub(crate) fn task_changed(id: &Id, state: &RawValue) -> String {
+    let meta = subscription_meta(id);
+    let params = edit::set(state.get(), "/_meta", &meta).unwrap_or_else(|_| state.get().to_owned());
+    reply::notification("notifications/tasks", Some(&params))
 }
 
 /// The result that ends a subscription from this side.

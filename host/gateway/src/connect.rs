@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 use toolgate_config::Server;
 use toolgate_plugins::Hook;
 use toolgate_signing::DefinitionKind;
@@ -173,7 +174,10 @@ impl Gateway {
         link.live.store(Some(Arc::clone(&live)));
         self.mind(&key, server);
         let place = (key, Arc::clone(link));
-        tokio::spawn(follow(Arc::downgrade(self), Arc::clone(server), place, Arc::clone(&live), received));
+        // Who comes back for it later must not be stopped by the one who went.
+        let caller = Caller { leaving: CancellationToken::new(), ..caller.clone() };
+        let gateway = Arc::downgrade(self);
+        tokio::spawn(follow(gateway, Arc::clone(server), caller, place, Arc::clone(&live), received));
         // Clients were answered from the approved surface; they are told only if this one differs.
         self.tell_changes(before.as_deref(), &live.surface.load());
         Ok(live)
@@ -272,7 +276,7 @@ impl Gateway {
 }
 
 /// Between 0 and 1, so that servers that fell together do not come back together.
-fn jitter() -> f64 {
+pub(crate) fn jitter() -> f64 {
     let digits = toolgate_base::random_hex(2);
     f64::from(u16::from_str_radix(&digits, 16).unwrap_or(0)) / f64::from(u16::MAX)
 }

@@ -82,6 +82,7 @@ pub use client::{AskError, Asker, Client};
 pub use connect::OpenError;
 pub use explain::{Explanation, PolicyLine};
 pub use find::Target;
+pub use links::LastError;
 pub use locked::{Locked, Shown};
 pub use offers::Offers;
 pub use pin::{Accepted, Approved, Drift, DriftKind};
@@ -89,7 +90,7 @@ pub use reply::{ErrorCode, ErrorDetails};
 pub use status::{ItemStatus, ServerState, ServerStatus};
 pub use subscriptions::{MOST as MOST_SUBSCRIPTIONS, Subscriber, SubscriptionSummary, Told};
 pub use surface::{Item, Surface};
-pub use tasks::TaskVerb;
+pub use tasks::{SharedTasks, TaskCounts, TaskVerb, undeclared as tasks_undeclared};
 pub use toolgate_config::Lane;
 pub use toolgate_store::Deed;
 pub use toolgate_upstream::{LogMessage, Logs, Progress};
@@ -121,6 +122,8 @@ pub struct Parts {
     pub plugins: assemble::Assembled,
     /// The program that understands `__child`: this binary.
     pub child_program: PathBuf,
+    /// What the gateways of this process know of tasks together.
+    pub tasks: Arc<SharedTasks>,
 }
 
 /// A running gateway. Dropping it does not close connections in order; [`Gateway::shutdown`] does.
@@ -180,7 +183,7 @@ impl Gateway {
             rates: rate::Rates::default(),
             seal: ask::seal::Seal::new(),
             parks: attend::Parks::default(),
-            tasks: tasks::Tasks::default(),
+            tasks: tasks::Tasks::new(parts.tasks),
             servers,
             identities,
             prefixes,

@@ -17,6 +17,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use serde::{Deserialize, Serialize};
+use toolgate_base::clock::utc_text;
+use toolgate_base::{Clock as _, SystemClock};
 use toolgate_config::{Instance, Restarts, Server};
 use toolgate_upstream::{Backoff, BackoffRules, Connection, Next, State};
 
@@ -74,14 +77,28 @@ pub(crate) struct Link {
 pub(crate) struct Health {
     backoff: Backoff,
     next: Option<Standing>,
-    last_error: Option<String>,
+    /// What is wrong now.
+    trouble: Option<String>,
+    /// What was wrong last, kept when it is over.
+    last_error: Option<LastError>,
 }
 
-/// When a failed link is tried again.
+/// The last thing that was wrong with a server, whether or not it is over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastError {
+    /// When, as the audit log writes times.
+    pub at: String,
+    /// What.
+    pub reason: String,
+}
+
+/// When a link that is down is tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// Not before this.
+    /// It failed: not before this.
     Due(Instant),
+    /// It stood and ended: by itself at this time, and at once for whoever needs it before.
+    Ended(Instant),
     /// Not by itself.
     GivenUp,
 }
@@ -98,7 +115,12 @@ impl Link {
         Self {
             live: ArcSwapOption::empty(),
             opening: tokio::sync::Mutex::new(()),
-            health: Mutex::new(Health { backoff: Backoff::new(rules), next: None, last_error: None }),
+            health: Mutex::new(Health {
+                backoff: Backoff::new(rules),
+                next: None,
+                trouble: None,
+                last_error: None,
+            }),
             made: Instant::now(),
             used: AtomicU64::new(0),
         }
@@ -131,16 +153,21 @@ impl Link {
         let open = self.live.load().as_ref().is_some_and(|live| live.connection.state() == State::Connected);
         let waits = match self.standing().1 {
             None => false,
-            Some(Standing::Due(due)) => due > now,
+            Some(Standing::Due(due) | Standing::Ended(due)) => due > now,
             Some(Standing::GivenUp) => true,
         };
         // Whoever is about to open it holds it; the map holds it once.
         open || waits || Arc::strong_count(self) > 1
     }
 
-    /// The last error and when it is tried again.
+    /// What is wrong now and when it is tried again.
     pub(crate) fn standing(&self) -> (Option<String>, Option<Standing>) {
-        self.with_health(|health| (health.last_error.clone(), health.next))
+        self.with_health(|health| (health.trouble.clone(), health.next))
+    }
+
+    /// What was wrong last.
+    pub(crate) fn last_error(&self) -> Option<LastError> {
+        self.with_health(|health| health.last_error.clone())
     }
 
     pub(crate) fn with_health<T>(&self, change: impl FnOnce(&mut Health) -> T) -> T {
@@ -151,7 +178,7 @@ impl Link {
 impl Health {
     /// Notes a start, unless one is not due; the reason when not.
     pub(crate) fn start(&mut self, now: Instant) -> Result<(), String> {
-        let last = self.last_error.as_deref().unwrap_or("it ended");
+        let last = self.trouble.as_deref().unwrap_or("it ended");
         match self.next {
             Some(Standing::GivenUp) => Err(format!(
                 "{last}; it failed too often (restarts.starts) and is not started again by itself. \
@@ -168,7 +195,7 @@ impl Health {
     }
 
     pub(crate) fn failed(&mut self, now: Instant, error: String, jitter: f64) {
-        self.last_error = Some(error);
+        self.note(error);
         self.next = Some(match self.backoff.failed(now, jitter) {
             Next::After(pause) => Standing::Due(now + pause),
             Next::GiveUp => Standing::GivenUp,
@@ -177,22 +204,36 @@ impl Health {
 
     pub(crate) fn succeeded(&mut self) {
         self.next = None;
-        self.last_error = None;
+        self.trouble = None;
     }
 
     /// Forgets every failure: somebody asked for another start.
     pub(crate) fn anew(&mut self) {
         self.backoff = Backoff::new(self.backoff.rules());
         self.next = None;
-        self.last_error = None;
+        self.trouble = None;
     }
 
     /// A connection that stood has ended. The next need opens it at once, unless it ended too often.
     pub(crate) fn ended(&mut self, now: Instant, reason: String) {
-        self.last_error = Some(reason);
+        self.note(reason);
         if self.backoff.is_spent(now) {
             self.next = Some(Standing::GivenUp);
         }
+    }
+
+    /// The same of one that is there before anybody needs it: it also comes back by itself, after a pause.
+    pub(crate) fn ended_for_now(&mut self, now: Instant, reason: String, jitter: f64) {
+        self.note(reason);
+        self.next = Some(match self.backoff.failed(now, jitter) {
+            Next::After(pause) => Standing::Ended(now + pause),
+            Next::GiveUp => Standing::GivenUp,
+        });
+    }
+
+    fn note(&mut self, reason: String) {
+        self.last_error = Some(LastError { at: utc_text(SystemClock.now_ms()), reason: reason.clone() });
+        self.trouble = Some(reason);
     }
 }
 
@@ -270,22 +311,4 @@ impl Links {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn gw_03_a_server_that_keeps_failing_is_given_up_and_says_why() {
-        let mut health = Link::new(&Restarts::default()).health.into_inner().unwrap();
-        let mut now = Instant::now();
-        let mut starts = 0;
-        for _ in 0..600 {
-            if health.start(now).is_ok() {
-                starts += 1;
-                health.failed(now, "exit status 1".into(), 0.0);
-            }
-            now += std::time::Duration::from_millis(100);
-        }
-        assert!((3..=6).contains(&starts), "{starts} starts in 60 s");
-        assert!(health.start(now).is_err_and(|reason| reason.contains("exit status 1")));
-    }
-}
+mod tests;

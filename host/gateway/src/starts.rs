@@ -6,7 +6,9 @@
 //! pause is over, whether or not anybody asks meanwhile, until it was given up; clients hear of its coming
 //! back as of any change.
 //!
-//! A connection that stood and ended is opened by the next need.
+//! A connection that stood and ended is opened by the next need. One of `instance: shared`, which is there
+//! before anybody needs it, also comes back by itself, after pauses like those of a failure; whoever needs
+//! it meanwhile does not wait for them. One that ends too often is given up as one that fails too often.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,8 +71,8 @@ impl Gateway {
         }
     }
 
-    /// Tries a server again once its pause is over, unless somebody did, or nobody has a place for it any
-    /// more.
+    /// Opens a server that failed or ended once its pause is over, unless somebody did, or nobody has a place
+    /// for it any more.
     pub(crate) fn come_back(
         self: &Arc<Self>,
         key: &Key,
@@ -78,7 +80,8 @@ impl Gateway {
         caller: &Caller,
         server: &Arc<Server>,
     ) {
-        let (_, Some(Standing::Due(due))) = link.standing() else { return };
+        let (_, Some(standing)) = link.standing() else { return };
+        let (Standing::Due(due) | Standing::Ended(due)) = standing else { return };
         // Held weakly: a place that waits for nothing else may be given to somebody else.
         let (gateway, place) = (Arc::downgrade(self), Arc::downgrade(link));
         let (key, server, ending) = (key.clone(), Arc::clone(server), self.ending.clone());
@@ -90,7 +93,7 @@ impl Gateway {
             }
             let (Some(gateway), Some(link)) = (gateway.upgrade(), place.upgrade()) else { return };
             let current = gateway.links.find(&key).is_some_and(|now| Arc::ptr_eq(&now, &link));
-            if current && link.live().is_none() && link.standing().1 == Some(Standing::Due(due)) {
+            if current && link.live().is_none() && link.standing().1 == Some(standing) {
                 drop(link);
                 // A failure is noted, and is the start of the next pause.
                 let _ = gateway.live(&caller, &server).await;
@@ -98,3 +101,6 @@ impl Gateway {
         });
     }
 }
+
+#[cfg(test)]
+mod tests;

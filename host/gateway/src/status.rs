@@ -12,10 +12,11 @@ use toolgate_wire::envelope::Era;
 use crate::Gateway;
 use crate::caller::Caller;
 use crate::connect::OpenError;
-use crate::links::{Health, Key, Link, Live, Standing};
+use crate::links::{Health, Key, LastError, Link, Live, Standing};
 use crate::pin::Approved;
 use crate::subscriptions::SubscriptionSummary;
 use crate::surface::Item;
+use crate::tasks::TaskCounts;
 
 /// `connected`, `starting`, `disabled` or `failed` (acceptance C29).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +41,8 @@ pub struct ServerStatus {
     pub state: ServerState,
     /// Why, where there is a why.
     pub detail: Option<String>,
+    /// What was wrong last, and when, whether or not it is over.
+    pub last_error: Option<LastError>,
     /// `legacy` or `modern`.
     pub era: Option<String>,
     /// The negotiated revision.
@@ -66,6 +69,8 @@ pub struct ServerStatus {
     pub dropped: Vec<(String, String)>,
     /// What clients of this gateway are subscribed to there, connection by connection.
     pub subscriptions: Vec<SubscriptionSummary>,
+    /// How its tasks stand; none where the journal cannot be read.
+    pub tasks: Option<TaskCounts>,
     /// The last lines of its standard error, for stdio servers.
     pub stderr: Option<String>,
 }
@@ -100,13 +105,23 @@ impl Gateway {
     /// The status of every server of the configuration that this caller may see. With `connect`,
     /// those that are not open are opened first.
     pub async fn status(self: &Arc<Self>, caller: &Caller, connect: bool) -> Vec<ServerStatus> {
+        let journal = self.store.tasks().inspect_err(|error| {
+            tracing::error!(%error, "the journal of tasks cannot be read");
+        });
+        let journal = Arc::new(journal.ok());
         let waiting: Vec<_> = self
             .servers
             .values()
             .filter(|server| self.binding(caller, &server.name).holds())
             .map(|server| {
                 let (gateway, caller, server) = (Arc::clone(self), caller.clone(), Arc::clone(server));
-                tokio::spawn(async move { gateway.status_of(&caller, &server, connect).await })
+                let journal = Arc::clone(&journal);
+                tokio::spawn(async move {
+                    let mut status = gateway.status_of(&caller, &server, connect).await;
+                    status.tasks =
+                        journal.as_ref().as_ref().map(|tasks| gateway.task_counts(&server.name, tasks));
+                    status
+                })
             })
             .collect();
         let mut statuses = Vec::with_capacity(waiting.len());
@@ -133,9 +148,10 @@ impl Gateway {
             detail = self.live(caller, server).await.err().map(|error| error.to_string());
         }
         let link = self.link_in_use(caller, server);
-        let (last_error, standing) = link.as_ref().map(|link| link.standing()).unwrap_or_default();
+        let (trouble, standing) = link.as_ref().map(|link| link.standing()).unwrap_or_default();
+        let last_error = link.as_ref().and_then(|link| link.last_error());
         let live = link.and_then(|link| link.live());
-        let detail = detail.or(last_error);
+        let detail = detail.or(trouble);
         let state = match (&live, server.enabled) {
             (_, false) => ServerState::Disabled,
             (Some(_), _) => ServerState::Connected,
@@ -151,10 +167,11 @@ impl Gateway {
             name: server.name.clone(),
             state,
             detail: if live.is_some() { None } else { detail },
+            last_error,
             era: live.as_ref().map(|live| era_word(live.connection.era()).to_owned()),
             protocol_version: live.as_ref().map(|live| live.connection.protocol_version().to_owned()),
             next_retry_in: match standing {
-                Some(Standing::Due(due)) if live.is_none() => {
+                Some(Standing::Due(due) | Standing::Ended(due)) if live.is_none() => {
                     Some(due.saturating_duration_since(Instant::now()).as_secs())
                 }
                 _ => None,
@@ -169,6 +186,7 @@ impl Gateway {
             instructions: of(DefinitionKind::Instructions).pop(),
             dropped: surface.as_ref().map_or_else(Vec::new, |surface| surface.dropped.clone()),
             subscriptions: self.subscriptions_of(&server.name, &caller.persona),
+            tasks: None,
             stderr: live.as_deref().and_then(stderr_of).map(|tail| server.without_secrets(&tail)),
         }
     }

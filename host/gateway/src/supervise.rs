@@ -4,15 +4,19 @@
 //! a connection of `instance: session` ends with its session, or after `serve.session_idle` without a
 //! call, so that claimed thread ids leave no processes behind.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
-use toolgate_config::Server;
+use tokio::task::JoinHandle;
+use toolgate_config::{Instance, Server};
 use toolgate_upstream::{Event, State};
 use toolgate_wire::ListKind;
 
 use crate::Gateway;
+use crate::caller::Caller;
+use crate::connect::jitter;
 use crate::links::{Key, Link, Live};
 use crate::tasks;
 
@@ -32,8 +36,10 @@ impl Gateway {
     }
 
     /// Takes what a server shows now in place of what it showed before, and tells clients.
-    async fn relist(&self, server: &Server, live: &Live, kind: ListKind) {
-        self.note_list_changed(server, kind);
+    async fn relist(&self, server: &Server, live: &Live, kinds: &BTreeSet<ListKind>) {
+        for kind in kinds {
+            self.note_list_changed(server, *kind);
+        }
         let approved = self.approved(server);
         match self.listing(server, &live.connection, &approved).await {
             Ok(surface) => {
@@ -55,16 +61,17 @@ impl Gateway {
     }
 }
 
-/// Follows one connection until it ends.
+/// Follows one connection until it ends; `caller` is the one it was opened for.
 pub(crate) async fn follow(
     gateway: Weak<Gateway>,
     server: Arc<Server>,
+    caller: Caller,
     place: (Key, Arc<Link>),
     live: Arc<Live>,
     mut events: mpsc::Receiver<Event>,
 ) {
     let (key, link) = place;
-    let mut listed = Instant::now();
+    let mut listings = Listings::new();
     // One clock for all turns: a server that talks without end must not put its end off.
     let idled = idled(&gateway, &key, &link, &live);
     tokio::pin!(idled);
@@ -74,6 +81,11 @@ pub(crate) async fn follow(
                 Some(event) => event,
                 None => return,
             },
+            () = listings.due() => {
+                let Some(gateway) = gateway.upgrade() else { return };
+                listings.begin(gateway, &server, &live);
+                continue;
+            }
             () = &mut idled => {
                 tracing::info!(server = %server.name, "an idle session's connection ends");
                 if let Some(gateway) = gateway.upgrade() {
@@ -86,11 +98,7 @@ pub(crate) async fn follow(
         };
         let Some(gateway) = gateway.upgrade() else { return };
         match event {
-            Event::ListChanged(kind) => {
-                tokio::time::sleep(RELIST_PAUSE.saturating_sub(listed.elapsed())).await;
-                listed = Instant::now();
-                Box::pin(gateway.relist(&server, &live, kind)).await;
-            }
+            Event::ListChanged(kind) => drop(listings.changed.insert(kind)),
             Event::Notification(said) if said.method == tasks::PUSH => {
                 gateway.task_pushed(&server.name, &live, said.params);
             }
@@ -100,7 +108,13 @@ pub(crate) async fn follow(
                 let now = link.live.load_full();
                 if now.as_ref().is_some_and(|now| Arc::ptr_eq(now, &live)) {
                     link.live.store(None);
-                    link.with_health(|health| health.ended(Instant::now(), reason.clone()));
+                    if server.instance == Instance::Shared {
+                        let now = Instant::now();
+                        link.with_health(|health| health.ended_for_now(now, reason.clone(), jitter()));
+                        gateway.come_back(&key, &link, &caller, &server);
+                    } else {
+                        link.with_health(|health| health.ended(Instant::now(), reason.clone()));
+                    }
                 }
                 if now.is_none_or(|now| Arc::ptr_eq(&now, &live)) {
                     gateway.subscriptions.closed(&key);
@@ -115,6 +129,42 @@ pub(crate) async fn follow(
             }
             _ => {}
         }
+    }
+}
+
+/// What a server said has changed, until it is listed again. However often it says so meanwhile, that is one
+/// listing; and nothing else that it says, its end above all, waits for it.
+struct Listings {
+    changed: BTreeSet<ListKind>,
+    running: Option<JoinHandle<()>>,
+    /// When the last listing ended.
+    last: Instant,
+}
+
+impl Listings {
+    /// The one that opened the connection has just ended.
+    fn new() -> Self {
+        Self { changed: BTreeSet::new(), running: None, last: Instant::now() }
+    }
+
+    /// Resolves when there is something to list and it may be listed. A future that is dropped loses nothing.
+    async fn due(&mut self) {
+        if let Some(running) = &mut self.running {
+            // What it found wrong is in the log.
+            let _ = running.await;
+            self.running = None;
+            self.last = Instant::now();
+        }
+        if self.changed.is_empty() {
+            return std::future::pending().await;
+        }
+        tokio::time::sleep_until((self.last + RELIST_PAUSE).into()).await;
+    }
+
+    fn begin(&mut self, gateway: Arc<Gateway>, server: &Arc<Server>, live: &Arc<Live>) {
+        let (server, live, kinds) = (Arc::clone(server), Arc::clone(live), std::mem::take(&mut self.changed));
+        self.running =
+            Some(tokio::spawn(async move { Box::pin(gateway.relist(&server, &live, &kinds)).await }));
     }
 }
 
@@ -136,3 +186,6 @@ async fn idled(gateway: &Weak<Gateway>, key: &Key, link: &Link, live: &Arc<Live>
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -96,12 +96,6 @@ impl EventQueue {
         });
     }
 
-    /// Everything the server shows may be different now (a new session, a missed stream).
-    pub(crate) fn all_changed(&self) {
-        self.lists_changed();
-        self.missed();
-    }
-
     /// Every list may be different now.
     pub(crate) fn lists_changed(&self) {
         let all = [ListKind::Tools, ListKind::Prompts, ListKind::Resources];

@@ -41,6 +41,7 @@ pub(crate) fn serve(audit: &str, config: &Path, listen: SocketAddr) -> Outcome<(
         store: Arc::clone(&store),
         plugins,
         child_program: std::env::current_exe()?,
+        tasks: Arc::default(),
     };
     let options = HttpOptions::new(listen, Arc::new(Tokens(store)));
     tokio::runtime::Runtime::new()?

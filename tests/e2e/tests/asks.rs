@@ -180,7 +180,8 @@ fn a_call_whose_client_has_gone_never_runs_and_its_repetition_spends_the_grant_o
     sandbox.run(&["approvals", "grant", &id]).exits(0);
     std::thread::sleep(Duration::from_millis(500));
     assert_eq!(calls(&sandbox), 0, "nothing runs for a caller who has gone");
-    // The grant survived the kill; the same call of the same client's next session spends it.
+    sandbox.kill_gateway();
+    // The grant survived both kills; the same call of the same client's next session spends it.
     let mut client = sandbox.serve_stdio(&[]);
     client.initialize();
     assert_eq!(client.call("fix__echo", &json!({ "message": "hi" }))["content"][0]["text"], "hi");

@@ -346,3 +346,27 @@ fn ht_25_an_endpoint_of_another_origin_is_refused_and_nothing_is_sent_there() {
     assert!(detail.contains(&other) && detail.contains(own), "both origins: {detail}");
     assert!(elsewhere.accept().is_err(), "nobody came");
 }
+
+#[test]
+fn a_call_whose_stream_broke_in_a_session_that_is_lost_is_not_sent_again() {
+    let sandbox = sandbox();
+    let ledger = sandbox.path("ledger").display().to_string();
+    let (url, _guard) = upstream(&sandbox, &["--breaks", "--ledger", &ledger]);
+    sandbox.configure(&format!(
+        "servers:\n  fix: {{ url: {url:?} }}\npersonas:\n  default:\n    servers: [fix]\n{ALLOW}"
+    ));
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    client.call("fix__echo", &json!({ "message": "before" }));
+    let broken = client.call("fix__slow", &json!({ "ms": 0, "say": "never" }));
+    assert_eq!(broken["_meta"]["toolgate/error"]["code"], "may_have_run", "{broken}");
+    // The session is made anew for what comes next, which was never sent.
+    let echoed = client.call("fix__echo", &json!({ "message": "after" }));
+    assert_eq!(echoed["content"][0]["text"], "after", "{echoed}");
+    let ledger = sandbox.read("ledger");
+    let count = |what: &str| ledger.lines().filter(|line| line.contains(what)).count();
+    assert_eq!((count("\"never\""), count("\"initialize\"")), (1, 2), "{ledger}");
+    let rows = sandbox.audit();
+    let called = rows.iter().filter(|row| row["details"]["event"] == "mcp_called").count();
+    assert_eq!(called, 3, "each was judged and recorded once");
+}

@@ -58,6 +58,7 @@ mod sinks;
 mod sizes;
 mod stopping;
 mod subscriptions;
+mod supervision;
 mod surface;
 mod tasks;
 mod trb_rows;

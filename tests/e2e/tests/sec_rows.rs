@@ -183,6 +183,8 @@ fn gw_01_a_server_that_is_down_hides_no_other_is_told_with_its_reason_and_comes_
         names
     };
     assert_eq!(servers(&mut client), ["one", "two"]);
+    // What the start of the first two changed is told before.
+    while client.line_within(std::time::Duration::from_secs(3)).is_some() {}
     let status = sandbox.run(&["mcp", "status", "--json"]).exits(0).json();
     let down = status["servers"].as_array().unwrap().iter().find(|server| server["name"] == "down").unwrap();
     assert_eq!(down["state"], "failed");
@@ -193,6 +195,8 @@ fn gw_01_a_server_that_is_down_hides_no_other_is_told_with_its_reason_and_comes_
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
+    // Nobody asks for it: the client is told, and lists what is there now.
+    while !client.line().contains("notifications/tools/list_changed") {}
     let until = Instant::now() + toolgate_e2e::PATIENCE;
     while !servers(&mut client).contains(&"down".to_owned()) {
         assert!(Instant::now() < until, "it did not come back");

@@ -1,7 +1,7 @@
 //! Subscriptions to resources and lists, of both eras and between them.
 
 mod memory;
-mod web;
+pub(crate) mod web;
 
 use std::fs::OpenOptions;
 use std::io::Write as _;

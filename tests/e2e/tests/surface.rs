@@ -370,6 +370,15 @@ fn the_command_line_lists_reads_renders_and_completes_res_002_res_003_prm_002() 
     for of in [&["--prompt", "greet"], &["--template", "fix://item/{id}"]] {
         let args = [&["mcp", "complete", "fix", "--argument", "who=a"][..], of].concat();
         assert_eq!(run(&args).stdout.trim(), "fixture-value");
+        // What is settled already goes along.
+        let settled = [&args[..], &["--context", "owner=jane", "--context", "at=a=b"]].concat();
+        let context = r#"{"arguments":{"owner":"jane","at":"a=b"}}"#;
+        assert_eq!(run(&settled).stdout.lines().collect::<Vec<_>>(), ["fixture-value", context]);
+        for (more, told) in [("owner", "NAME=VALUE"), ("owner=joe", "twice")] {
+            let wrong = [&settled[..], &["--context", more]].concat();
+            let refused = sandbox.run(&wrong).exits(2);
+            assert!(refused.stderr.contains(told), "{refused:?}");
+        }
     }
     let pins = run(&["mcp", "pin", "fix"]).stdout;
     for kind in ["tool ", "prompt ", "resource ", "template ", "instructions "] {

@@ -2,7 +2,9 @@
 //! tasks, for clients that do, and for nobody.
 
 mod handles;
+mod listened;
 mod lost;
+mod many;
 mod told;
 
 use std::time::{Duration, Instant};

@@ -75,6 +75,10 @@ pub(crate) struct McpComplete {
     /// The argument and what is typed of it so far.
     #[arg(long, value_name = "NAME=TEXT")]
     pub(crate) argument: String,
+    /// An argument or variable that is settled already, so that the server can take it into account; may be
+    /// given several times.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) context: Vec<String>,
     #[command(flatten)]
     pub(crate) how: How,
 }

@@ -24,7 +24,7 @@ servers:
     cwd: .
     enabled: true
     instance: per-caller
-    timeouts: { init: 60s, call: 120s, probe: 5s, max_total: 15m }
+    timeouts: { init: 60s, call: 120s, probe: 5s, max_total: 15m, task_lost: 1h }
     tools: { allow: [], deny: [delete_repo] }
     trust: { auto_approve_tools: [github__get_issue], pinned_tool_hash: "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", host_escape: false }
     adapter: { plugin: acme/github-adapter, settings: { read_only: true } }

@@ -47,6 +47,7 @@ fn each_server_says_which_layer_it_comes_from() {
     assert_eq!(shown["servers"]["a"]["origin"], "operator");
     assert!(shown["servers"]["b"]["origin"].as_str().unwrap().ends_with("servers.d/b.yaml"));
     assert_eq!(shown["servers"]["a"]["timeouts"]["max_total"], "15m");
+    assert_eq!(shown["servers"]["a"]["timeouts"]["task_lost"], "1h");
 }
 
 #[test]

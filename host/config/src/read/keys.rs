@@ -90,7 +90,7 @@ pub(crate) const SERVER: Keys = Keys {
     later: &["auth", "shell", "sandbox"],
 };
 
-pub(crate) const TIMEOUTS: Keys = keys(&["init", "call", "probe", "max_total"]);
+pub(crate) const TIMEOUTS: Keys = keys(&["init", "call", "probe", "max_total", "task_lost"]);
 pub(crate) const RESTARTS: Keys = keys(&["first", "longest", "starts", "within"]);
 pub(crate) const RATE_LIMIT: Keys = Keys {
     known: &["requests_per_minute"],

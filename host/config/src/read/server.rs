@@ -181,6 +181,7 @@ fn read_timeouts(reader: &mut Reader<'_>, item: Item) -> Timeouts {
         ("call", &mut timeouts.call),
         ("probe", &mut timeouts.probe),
         ("max_total", &mut timeouts.max_total),
+        ("task_lost", &mut timeouts.task_lost),
     ] {
         if let Some(item) = fields.take(key) {
             *slot = reader.duration(&item, LEAST).unwrap_or(*slot);

@@ -89,7 +89,7 @@ impl Gateway {
         }
         match self.links.find(key)?.standing().1 {
             Some(Standing::GivenUp) => None,
-            Some(Standing::Due(due)) => Some(due),
+            Some(Standing::Due(due) | Standing::Ended(due)) => Some(due),
             None => Some(Instant::now() + PAUSE),
         }
     }

@@ -1,8 +1,8 @@
 //! One client's subscriptions from its own side: what it is still to be told.
 //!
-//! Bounds: at most [`MOST`] resources; a resource that changes a hundred times before it was told is
+//! Bounds: at most [`MOST`] resources and as many tasks; a resource that changes a hundred times before it was told is
 //! told once, and two batches are at least [`GAP`] apart (PR-20). Nothing waits for a client that does
-//! not read: what waits for it is a set, of at most twice [`MOST`].
+//! not read: what waits for it are sets of at most [`MOST`] each.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -33,6 +33,8 @@ pub enum Told {
         /// Who or what ended it.
         error: ErrorObject,
     },
+    /// A task of the client stands otherwise than before; by the id that the client knows.
+    Task(String),
 }
 
 /// One client, or one `subscriptions/listen` of it. Dropping it ends its subscriptions.
@@ -59,7 +61,8 @@ impl Subscriber {
         let mut waiting = self.inbox.lock();
         waiting.earliest = Some(Instant::now() + GAP);
         let updated = std::mem::take(&mut waiting.updated).into_iter().map(Told::Updated);
-        updated.chain(std::mem::take(&mut waiting.ended)).collect()
+        let tasks = std::mem::take(&mut waiting.tasks).into_iter().map(Told::Task);
+        updated.chain(tasks).chain(std::mem::take(&mut waiting.ended)).collect()
     }
 
     /// Ends all its subscriptions; nothing is told of them.
@@ -70,6 +73,7 @@ impl Subscriber {
         }
         let mut waiting = self.inbox.lock();
         waiting.updated.clear();
+        waiting.tasks.clear();
         waiting.ended.clear();
     }
 
@@ -95,13 +99,14 @@ pub(crate) struct Inbox {
 #[derive(Debug, Default)]
 struct Waiting {
     updated: BTreeSet<String>,
+    tasks: BTreeSet<String>,
     ended: Vec<Told>,
     earliest: Option<Instant>,
 }
 
 impl Waiting {
     fn is_empty(&self) -> bool {
-        self.updated.is_empty() && self.ended.is_empty()
+        self.updated.is_empty() && self.tasks.is_empty() && self.ended.is_empty()
     }
 }
 
@@ -117,6 +122,16 @@ impl Inbox {
     /// A resource changed, or may have.
     pub(crate) fn updated(&self, uri: String) {
         self.lock().updated.insert(uri);
+        self.wake.notify_one();
+    }
+
+    /// A task stands otherwise. There are no more of them than the client listens for.
+    pub(crate) fn task_changed(&self, id: &str) {
+        let mut waiting = self.lock();
+        if !waiting.tasks.contains(id) {
+            waiting.tasks.insert(id.to_owned());
+        }
+        drop(waiting);
         self.wake.notify_one();
     }
 

@@ -54,6 +54,7 @@ impl Gateway {
             self.leave(&key, &uri, inbox, "the client has gone");
             self.release_later(&key, &uri);
         }
+        self.leave_tasks(inbox);
     }
 
     /// A resource changed: those who are subscribed to it, or to what it is beneath, and still may, are

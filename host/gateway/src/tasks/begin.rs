@@ -64,7 +64,7 @@ impl Path {
         if place.is_some() || !self.may_make_a_task() {
             return Ok(false);
         }
-        let Some(mut own) = self.gateway.tasks.slots.enter(&self.handle.server.name) else {
+        let Some(mut own) = self.gateway.tasks.shared.slots.enter(&self.handle.server.name) else {
             let text = self.too_many();
             self.gateway.note_refusal(AuditRow::denied(&self.call, "tasks", None, &text)).await;
             return Err(self.refuse(ErrorCode::TooManyTasks, &text));
@@ -95,7 +95,7 @@ impl Path {
         }
         let stated = edit::get(self.handle.item.definition.text(), "/execution/taskSupport");
         stated.and_then(edit::string).as_deref() == Some("required")
-            || self.gateway.tasks.is_maker(&self.handle.server.name, &self.handle.subject)
+            || self.gateway.tasks.shared.is_maker(&self.handle.server.name, &self.handle.subject)
     }
 
     fn too_many(&self) -> String {
@@ -124,14 +124,15 @@ impl Path {
             let text = format!("server '{server}' {fault}; the call may have run");
             self.refuse(ErrorCode::BadServer, &text)
         })?;
-        gateway.tasks.note_maker(&server, &self.handle.subject);
-        let Some(place) = place.or_else(|| gateway.tasks.slots.enter(&server)) else {
+        gateway.tasks.shared.note_maker(&server, &self.handle.subject);
+        let Some(place) = place.or_else(|| gateway.tasks.shared.slots.enter(&server)) else {
             let text = self.too_many();
             return Err(self.give_back(said.task_id, ErrorCode::TooManyTasks, &text));
         };
         let handed =
             self.waiting.client.has_rounds() && self.waiting.client.abilities().has(Abilities::TASKS);
         let id = format!("task_{}", random_hex(16));
+        let coming = gateway.tasks.shared.coming(&id);
         if let Err(text) = self.write_down(&id, &said, handed, &document, by) {
             tracing::error!(server, error = text, "a task could not be written down, so it is cancelled");
             let text = format!(
@@ -159,6 +160,7 @@ impl Path {
             pushed,
         ));
         gateway.tasks.add(&entry);
+        drop(coming);
         let shown = wire::shown(&said.snapshot, &id, said.status);
         let (reply, outcome) = oneshot::channel();
         let path = Arc::new(self);

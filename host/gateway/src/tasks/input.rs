@@ -108,6 +108,7 @@ impl Tender {
             return None;
         }
         self.entry.view().open.clear();
+        self.show_changed();
         for (key, answer) in answers {
             match answer {
                 Answer::Result(result) => drop(self.answers.insert(key, result.get().to_owned())),

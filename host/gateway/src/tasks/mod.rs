@@ -14,19 +14,25 @@
 //!
 //! Threat: a server decides what becomes a task, for how long, and what it asks. A client may try the ids of
 //! others: they are random, and an id of somebody else is unknown.
+//!
+//! A process may have several gateways, one for each configuration that its clients come with. What they
+//! know of tasks is one ([`SharedTasks`]); each observes its own.
 
 mod begin;
 mod close;
+mod counts;
 mod input;
+mod listened;
 mod note;
 mod read;
 mod recover;
 mod requests;
+mod shared;
 mod slots;
 mod tend;
 mod wire;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,8 +41,6 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
-use toolgate_base::lock::FileLock;
-use toolgate_base::random_hex;
 use toolgate_store::TaskStatus;
 use toolgate_wire::edit;
 
@@ -46,33 +50,24 @@ use crate::caller::Caller;
 use crate::links::Live;
 
 pub(crate) use begin::{invocation, is_one, with_invocation};
-pub use requests::TaskVerb;
+pub use counts::TaskCounts;
+pub use requests::{TaskVerb, undeclared};
+pub use shared::SharedTasks;
 pub(crate) use slots::Place;
 
 /// The notification by which a server tells of a task.
 pub(crate) const PUSH: &str = "notifications/tasks";
 /// How long the end of a gateway waits for cancellations to reach their servers.
 const SETTLE: Duration = Duration::from_secs(5);
-/// Tools that are remembered to have made a task.
-const MOST_MAKERS: usize = 4_096;
 
-/// All tasks that this process observes.
-#[derive(Default)]
+/// The tasks that one gateway observes.
 pub(crate) struct Tasks {
-    owner: Mutex<Option<Owner>>,
-    entries: Mutex<HashMap<String, Arc<Entry>>>,
+    shared: Arc<SharedTasks>,
+    own: Mutex<HashSet<String>>,
     /// How many of them there are.
     open: watch::Sender<usize>,
-    slots: slots::Slots,
-    makers: Mutex<HashSet<(String, String)>>,
     /// Ends all observation; what is open stays so in the journal.
     closing: CancellationToken,
-}
-
-/// This process as the journal names it. It holds a lock for as long as it lives, however it ends.
-struct Owner {
-    name: String,
-    _alive: FileLock,
 }
 
 /// One task while it is observed.
@@ -153,60 +148,57 @@ impl Entry {
 }
 
 impl Tasks {
-    /// The name of this process in the journal, made when there is a first task.
-    fn owner(&self, data_dir: &Path) -> Result<String, String> {
-        let mut owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(owner) = owner.as_ref() {
-            return Ok(owner.name.clone());
+    /// None yet, among those of the other gateways of this process.
+    pub(crate) fn new(shared: Arc<SharedTasks>) -> Self {
+        Self {
+            shared,
+            own: Mutex::default(),
+            open: watch::Sender::default(),
+            closing: CancellationToken::new(),
         }
-        let name = format!("own_{}", random_hex(8));
-        let alive = recover::lock_of(data_dir, &name)?;
-        *owner = Some(Owner { name: name.clone(), _alive: alive });
-        Ok(name)
+    }
+
+    fn owner(&self, data_dir: &Path) -> Result<String, String> {
+        self.shared.owner(data_dir)
     }
 
     fn find(&self, id: &str) -> Option<Arc<Entry>> {
-        self.lock().get(id).cloned()
+        self.shared.find(id)
     }
 
     fn add(&self, entry: &Arc<Entry>) {
-        let mut entries = self.lock();
-        entries.insert(entry.id.clone(), Arc::clone(entry));
-        self.open.send_replace(entries.len());
+        self.shared.add(entry);
+        let mut own = self.own();
+        own.insert(entry.id.clone());
+        self.open.send_replace(own.len());
     }
 
     fn remove(&self, id: &str) {
-        let mut entries = self.lock();
-        let removed = entries.remove(id);
-        self.open.send_replace(entries.len());
-        drop(entries);
-        drop(removed);
+        drop(self.shared.remove(id));
+        let mut own = self.own();
+        own.remove(id);
+        self.open.send_replace(own.len());
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Entry>>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    /// How a task stands has changed: whoever listens is told.
+    fn tell(&self, id: &str) {
+        self.shared.listeners.tell(id);
+    }
+
+    fn is_unsettled(&self) -> bool {
+        let own: Vec<String> = self.own().iter().cloned().collect();
+        own.iter().any(|id| self.find(id).is_some_and(|entry| entry.is_unsettled()))
     }
 
     /// Something may have been missed over this connection.
     pub(crate) fn ask_again(&self, live: &Arc<Live>) {
-        for entry in self.lock().values() {
-            if entry.view().live.as_ref().is_some_and(|own| Arc::ptr_eq(own, live)) {
-                entry.poke.notify_one();
-            }
+        for entry in self.shared.over(live) {
+            entry.poke.notify_one();
         }
     }
 
-    /// Notes that a tool made a task, so that its next call waits for a place before it is sent.
-    fn note_maker(&self, server: &str, tool: &str) {
-        let mut makers = self.makers.lock().unwrap_or_else(PoisonError::into_inner);
-        if makers.len() < MOST_MAKERS {
-            makers.insert((server.to_owned(), tool.to_owned()));
-        }
-    }
-
-    fn is_maker(&self, server: &str, tool: &str) -> bool {
-        let makers = self.makers.lock().unwrap_or_else(PoisonError::into_inner);
-        makers.contains(&(server.to_owned(), tool.to_owned()))
+    fn own(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -216,12 +208,13 @@ impl Gateway {
     pub(crate) fn task_pushed(&self, server: &str, live: &Arc<Live>, params: Option<Box<RawValue>>) {
         let Some(params) = params else { return };
         let Some(task) = edit::get(params.get(), "/taskId").and_then(edit::string) else { return };
-        let entry =
-            self.tasks.lock().values().find(|entry| entry.server == server && entry.task_id == task).cloned();
-        let Some(entry) = entry else { return };
-        let is_its_own = entry.view().live.as_ref().is_some_and(|own| Arc::ptr_eq(own, live));
+        // Two connections may each have a task of the same id.
+        let mut over = self.tasks.shared.over(live).into_iter();
+        let entry = over.find(|entry| entry.server == server && entry.task_id == task);
         // Where the queue is full, a read follows anyway.
-        if is_its_own && entry.pushed.try_send(params).is_err() {
+        if let Some(entry) = entry
+            && entry.pushed.try_send(params).is_err()
+        {
             entry.poke.notify_one();
         }
     }
@@ -236,7 +229,7 @@ impl Gateway {
     /// Lets cancellations reach their servers, and stops observing.
     pub(crate) async fn settle_tasks(&self) {
         let settled = async {
-            while self.tasks.lock().values().any(|entry| entry.is_unsettled()) {
+            while self.tasks.is_unsettled() {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };

@@ -38,6 +38,11 @@ impl Tender {
         view.snapshot.clone_from(&self.snapshot);
     }
 
+    /// Whoever listens for the task hears that something is different.
+    pub(super) fn show_changed(&self) {
+        self.path.gateway.tasks.tell(&self.entry.id);
+    }
+
     /// Whether its client has its id.
     pub(super) fn is_handed(&self) -> bool {
         self.turns.is_some()

@@ -23,8 +23,6 @@ const LAST_RETRY: Duration = Duration::from_secs(5);
 const PATIENCE: u32 = 6;
 /// The pause after those.
 const SLOW_RETRY: Duration = Duration::from_secs(30);
-/// A server that was not reached for so long has lost the task.
-const GIVE_UP: Duration = Duration::from_hours(1);
 /// The pause between two reads of a task of which the server tells.
 const TOLD: Duration = Duration::from_secs(5);
 const TOLD_LONGEST: Duration = Duration::from_mins(1);
@@ -124,6 +122,9 @@ impl Tender {
             live.connection.watch_task(&self.entry.task_id, true);
         }
         self.show();
+        if changed {
+            self.show_changed();
+        }
         // Counters alone are worth a write only now and then.
         if changed || pending != self.pending.is_some() || self.kept_at.elapsed() >= KEEP {
             self.keep();
@@ -148,8 +149,9 @@ impl Tender {
         self.failures = self.failures.saturating_add(1);
         self.counters.retries += 1;
         let since = *self.failing_since.get_or_insert_with(Instant::now);
-        if since.elapsed() >= GIVE_UP {
-            return Some(End::Lost(format!("it could not be asked for too long: {reason}")));
+        if since.elapsed() >= self.path.handle.server.timeouts.task_lost {
+            let text = format!("it could not be asked for too long (timeouts.task_lost): {reason}");
+            return Some(End::Lost(text));
         }
         let pause = FIRST_RETRY.saturating_mul(1_u32.checked_shl(self.failures - 1).unwrap_or(u32::MAX));
         self.due = Instant::now() + pause.min(LAST_RETRY);

@@ -6,7 +6,7 @@
 //! cancellation that was not sent is sent.
 //!
 //! Bounds: one look in [`LOOK`]. A task whose server cannot be reached is tried again, ever more rarely,
-//! until its time is over.
+//! until its time is over, or `timeouts.task_lost`.
 
 use std::path::Path as FilePath;
 use std::sync::{Arc, Weak};
@@ -97,7 +97,11 @@ impl Gateway {
             let _ = std::fs::remove_file(lock_path(data_dir, other));
         }
         for task in self.store.tasks()?.into_iter().filter(open) {
-            if task.owner == own && self.tasks.find(&task.id).is_none() {
+            if task.owner != own || self.tasks.shared.is_known(&task.id) {
+                continue;
+            }
+            // One that is not known here any more may just have ended.
+            if let Some(task) = self.store.task(&task.id)?.filter(open) {
                 self.take_up(task);
             }
         }
@@ -115,7 +119,7 @@ impl Gateway {
             return;
         }
         // Where there are too many, the rest is taken up when some are over.
-        let Some(place) = self.tasks.slots.enter(&task.server) else { return };
+        let Some(place) = self.tasks.shared.slots.enter(&task.server) else { return };
         let (pushed, told) = mpsc::channel(PUSHES);
         let entry = Arc::new(Entry::new(
             task.id.clone(),
@@ -197,6 +201,7 @@ impl Gateway {
     ) -> Result<Option<Handle>, String> {
         let target = Target::Original { server: server.name.clone(), tool: task.about.tool.clone() };
         let mut pause = FIRST_RETRY;
+        let begun = tokio::time::Instant::now();
         loop {
             match self.find(caller, DefinitionKind::Tool, &target).await {
                 Ok(handle) => return Ok(Some(handle)),
@@ -213,6 +218,9 @@ impl Gateway {
             let now = i64::try_from(now_ms()).unwrap_or(i64::MAX);
             if task.expires_at_ms.is_some_and(|at| at <= now) {
                 return Err("its server could not be reached before its time was over".to_owned());
+            }
+            if begun.elapsed() >= server.timeouts.task_lost {
+                return Err("its server could not be reached for too long (timeouts.task_lost)".to_owned());
             }
             tokio::select! {
                 () = self.tasks.closing.cancelled() => return Ok(None),
@@ -247,6 +255,7 @@ impl Gateway {
         if let Err(error) = self.store.update_task(&task.id, &update) {
             tracing::error!(%error, task = task.id, "the end of a task is not in the journal");
         }
+        self.tasks.tell(&task.id);
     }
 }
 

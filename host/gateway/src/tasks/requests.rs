@@ -24,6 +24,9 @@ use crate::decide::{Ruling, Verdict};
 use crate::reply::{self, ErrorCode, ErrorDetails};
 use crate::{facts, notes, views};
 
+/// What is told of a task that its server has let go of.
+pub(super) const EXPIRED: &str = "the task is past the time for which its server keeps it";
+
 /// What a client asks of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskVerb {
@@ -56,36 +59,48 @@ impl Gateway {
         request_id: &Id,
         params: &RawValue,
     ) -> Outcome {
-        if !caller.abilities.has(Abilities::TASKS) {
-            return Outcome::Error(undeclared());
-        }
         let Some(id) = edit::get(params.get(), "/taskId").and_then(edit::string) else {
             return Outcome::Error(reply::invalid_params("params.taskId is not a string"));
         };
-        let task = match self.store.task(&id) {
+        let (task, call) = match self.task_of(caller, request_id, &id).await {
+            Ok(found) => found,
+            Err(refusal) => return refusal,
+        };
+        match verb {
+            TaskVerb::Get => self.show_task(&task, &call),
+            TaskVerb::Update => self.update_task(&task, params),
+            TaskVerb::Cancel => self.cancel_task(&task),
+        }
+    }
+
+    /// A task of this caller, of which it may still hear.
+    pub(super) async fn task_of(
+        self: &Arc<Self>,
+        caller: &Caller,
+        request_id: &Id,
+        id: &str,
+    ) -> Result<(Task, CallFacts), Outcome> {
+        if !caller.abilities.has(Abilities::TASKS) {
+            return Err(Outcome::Error(undeclared()));
+        }
+        let task = match self.store.task(id) {
             Ok(task) => task.filter(|task| task.handed && task.caller == holder(caller)),
             Err(error) => {
                 tracing::error!(%error, "the journal of tasks cannot be read");
                 let text =
                     "the journal of tasks cannot be read; the operator finds the reason in Toolgate's log";
-                return reply::error(ErrorCode::Internal, text, &ErrorDetails::default());
+                return Err(reply::error(ErrorCode::Internal, text, &ErrorDetails::default()));
             }
         };
         let Some(task) = task else {
             let call = notes::lost_call(caller, Deed::Call, "", None, request_id);
             let reason = "this caller has no task of this id";
             self.note_refusal(AuditRow::denied(&call, "task", None, reason)).await;
-            return Outcome::Error(unknown());
+            return Err(Outcome::Error(unknown()));
         };
         let call = facts_of(caller, &task, request_id);
-        if let Err(refusal) = self.judge_task(caller, &task, &call).await {
-            return refusal;
-        }
-        match verb {
-            TaskVerb::Get => self.show_task(&task, &call),
-            TaskVerb::Update => self.update_task(&task, params),
-            TaskVerb::Cancel => self.cancel_task(&task),
-        }
+        self.judge_task(caller, &task, &call).await?;
+        Ok((task, call))
     }
 
     /// Whether this caller may still do what made the task.
@@ -162,8 +177,7 @@ impl Gateway {
         // It may have ended since it was looked up.
         let Ok(Some(task)) = self.store.task(&task.id) else { return Outcome::Error(unknown()) };
         if task.status == TaskStatus::Expired {
-            let text = "the task is past the time for which its server keeps it";
-            return Outcome::Error(reply::invalid_params(text));
+            return Outcome::Error(reply::invalid_params(EXPIRED));
         }
         if task.status.is_over() && task.delivery == Delivery::Pending {
             match self.store.deliver_task(&task.id) {
@@ -192,6 +206,7 @@ impl Gateway {
                 if let (Some(open), Ok(answer)) = (open, edit::raw(answer.to_owned())) {
                     // Whoever asked may have stopped waiting just now.
                     let _ = open.reply.send(Outcome::Result(answer));
+                    self.tasks.tell(&task.id);
                 }
             }
         }
@@ -211,7 +226,7 @@ impl Gateway {
 }
 
 /// A task that is observed here.
-fn shown_now(entry: &Entry) -> Outcome {
+pub(super) fn shown_now(entry: &Entry) -> Outcome {
     let view = entry.view();
     if view.open.is_empty() {
         // Without a question that the client could answer, it only waits.
@@ -227,7 +242,7 @@ fn shown_now(entry: &Entry) -> Outcome {
 }
 
 /// A task from the journal.
-fn shown_of(task: &Task) -> Outcome {
+pub(super) fn shown_of(task: &Task) -> Outcome {
     let outcome = task.outcome.as_deref().unwrap_or("{}");
     let (result, error) = (edit::get(outcome, "/result"), edit::get(outcome, "/error"));
     let (status, more) = match (result, error) {
@@ -239,7 +254,7 @@ fn shown_of(task: &Task) -> Outcome {
     described(wire::shown(&task.snapshot, &task.id, status), more)
 }
 
-fn described(snapshot: String, more: Option<(&str, String)>) -> Outcome {
+pub(super) fn described(snapshot: String, more: Option<(&str, String)>) -> Outcome {
     let text = match more {
         None => Ok(snapshot),
         Some((pointer, value)) => edit::set(&snapshot, pointer, &value),
@@ -269,7 +284,7 @@ fn unknown() -> ErrorObject {
 }
 
 /// The error for a request that needs the extension and did not declare it.
-pub(crate) fn undeclared() -> ErrorObject {
+pub fn undeclared() -> ErrorObject {
     let text =
         "tasks need the extension io.modelcontextprotocol/tasks in the client capabilities of the request";
     let data = json!({ "requiredCapabilities": { "extensions": { "io.modelcontextprotocol/tasks": {} } } });

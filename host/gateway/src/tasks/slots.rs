@@ -49,6 +49,14 @@ impl Slots {
         of.queued.fetch_add(1, Ordering::AcqRel);
         Some(Place { of, permit: None })
     }
+
+    /// How many places of a server are taken, and how many wait for one.
+    pub(super) fn counts(&self, server: &str) -> (usize, usize) {
+        let servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        servers.get(server).map_or((0, 0), |of| {
+            (ACTIVE.saturating_sub(of.active.available_permits()), of.queued.load(Ordering::Acquire))
+        })
+    }
 }
 
 impl Place {
@@ -90,6 +98,8 @@ mod tests {
         let mut queued: Vec<Place> = (0..QUEUED).map(|_| slots.enter("fix").unwrap()).collect();
         assert!(!queued.iter().any(Place::is_taken));
         assert!(slots.enter("fix").is_none());
+        assert_eq!(slots.counts("fix"), (ACTIVE, QUEUED));
+        assert_eq!(slots.counts("never seen"), (0, 0));
         assert!(slots.enter("other").is_some_and(|place| place.is_taken()), "each server has its own");
         active.pop();
         let mut first = queued.remove(0);

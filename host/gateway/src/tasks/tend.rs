@@ -6,8 +6,8 @@
 //! (TSK-012; `read.rs`). A cancellation is in the journal and in the audit log before its server is told (TSK-011).
 //!
 //! Bounds: a read takes at most ten seconds; after six failures in a row nobody is kept waiting any longer,
-//! and after an hour without an answer the task is lost. A task past its time is over (TSK-016). Changes of
-//! one task leave 64 rows at most.
+//! and after `timeouts.task_lost` (an hour) without an answer the task is lost. A task past its time is over
+//! (TSK-016). Changes of one task leave 64 rows at most.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -187,6 +187,8 @@ impl Tender {
         self.close(end).await;
         self.entry.settle_cancel();
         self.path.gateway.tasks.remove(&self.entry.id);
+        // The journal has the last word now.
+        self.show_changed();
     }
 
     async fn observe(&mut self) -> End {
@@ -213,6 +215,7 @@ impl Tender {
                 Woken::Answered(answers) => self.answered(answers).await,
                 Woken::Turn(turn) => {
                     self.entry.view().open.extend(turn.open);
+                    self.show_changed();
                     None
                 }
                 Woken::Poked => {
@@ -302,6 +305,7 @@ impl Tender {
             asking.abort();
         }
         self.entry.view().open.clear();
+        self.show_changed();
         let by = self.entry.cancelled_by();
         let path = &self.path;
         if let Err(error) = path.gateway.store.request_task_cancel(&self.entry.id, &by) {

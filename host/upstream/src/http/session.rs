@@ -3,6 +3,7 @@
 //! Several requests may be refused at once when a server forgot a session (HT-10). One of them
 //! renews it; the others find a new generation and repeat under it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use reqwest::header::HeaderValue;
@@ -24,6 +25,8 @@ pub(super) struct SessionCell {
     renewal: tokio::sync::Mutex<()>,
     /// The generation, for who has to know when it changes.
     renewals: watch::Sender<u64>,
+    /// Whether a standing stream is kept, which says itself what may have been missed.
+    listening: AtomicBool,
 }
 
 /// The session at one moment.
@@ -72,6 +75,10 @@ impl SessionCell {
         self.lock().id = id;
     }
 
+    pub(super) fn set_listening(&self, listening: bool) {
+        self.listening.store(listening, Ordering::Release);
+    }
+
     /// Tells of each renewal.
     pub(super) fn renewals(&self) -> watch::Receiver<u64> {
         self.renewals.subscribe()
@@ -118,7 +125,10 @@ impl Core {
         self.session.renewed(version);
         self.notify(notification("notifications/initialized", None)).await?;
         // What was said between the sessions is lost, so everything may be different.
-        self.hub.events.all_changed();
+        self.hub.events.lists_changed();
+        if !self.session.listening.load(Ordering::Acquire) {
+            self.hub.events.missed();
+        }
         Ok(())
     }
 

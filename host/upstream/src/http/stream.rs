@@ -30,33 +30,59 @@ const MAX_RESUMES: u32 = 5;
 /// no more has lost that: it is renewed here as after a refused request (HT-10), since what hears of
 /// changes may not call for hours.
 pub(super) async fn listen(core: Arc<Core>) {
+    core.session.set_listening(true);
+    let mut gap = Gap::default();
     tokio::select! {
         () = core.stop.cancelled() => {}
-        () = keep_listening(&core) => {}
+        () = keep_listening(&core, &mut gap) => {}
+    }
+    core.session.set_listening(false);
+    gap.tell(&core);
+}
+
+/// What a server may have said while nobody could hear it.
+#[derive(Default)]
+struct Gap {
+    /// A new session has subscriptions of its own, which nobody asked for yet.
+    renewed: bool,
+}
+
+impl Gap {
+    /// Has everything asked for again, once for each new session. Not before its stream stands, where there
+    /// is one: what changes in between would be heard by nobody.
+    fn tell(&mut self, core: &Core) {
+        if std::mem::take(&mut self.renewed) {
+            core.hub.events.missed();
+        }
     }
 }
 
-async fn keep_listening(core: &Arc<Core>) {
+async fn keep_listening(core: &Arc<Core>, gap: &mut Gap) {
     let mut renewals = core.session.renewals();
     let mut mark = Mark::default();
     let mut generation = 0;
     // Whether a stream stood in this session.
     let mut stood = false;
+    // Whether something was said, perhaps, since the last stream.
+    let mut unheard = false;
     let mut failures: u32 = 0;
     loop {
         let session = core.session.snapshot();
         if session.generation != generation {
             generation = session.generation;
             mark = Mark::default();
-            stood = false;
+            (stood, unheard) = (false, false);
+            gap.renewed = true;
         }
         match core.get(&session, mark.last_event_id.as_deref()).await {
             Ok(response) if response.status().is_success() && kind(&response) == Kind::Events => {
                 // Without an event to go on from, what was said in between is lost.
-                if stood && mark.last_event_id.is_none() {
+                if gap.renewed {
+                    gap.tell(core);
+                } else if unheard && mark.last_event_id.is_none() {
                     core.hub.events.missed();
                 }
-                stood = true;
+                (stood, unheard) = (true, true);
                 let begun = Instant::now();
                 tokio::select! {
                     _ = core.read_events(response, None, &mut mark) => {}
@@ -67,8 +93,11 @@ async fn keep_listening(core: &Arc<Core>) {
             }
             Ok(response) if response.status() == StatusCode::NOT_FOUND && stood && session.id.is_some() => {
                 failures = failures.saturating_add(1);
-                if let Err(error) = core.renew(generation).await {
-                    tracing::info!(server = core.hub.server, %error, "no new session for the standing stream");
+                match core.renew(generation).await {
+                    Ok(()) => continue,
+                    Err(error) => {
+                        tracing::info!(server = core.hub.server, %error, "no new session for the standing stream");
+                    }
                 }
             }
             Ok(response)
@@ -80,7 +109,12 @@ async fn keep_listening(core: &Arc<Core>) {
                 return;
             }
             Ok(response) if response.status().is_success() => return,
-            Ok(_) | Err(_) => failures = failures.saturating_add(1),
+            Ok(_) | Err(_) => {
+                failures = failures.saturating_add(1);
+                // What is subscribed to is not left out until a stream stands again, which may be never.
+                unheard |= gap.renewed;
+                gap.tell(core);
+            }
         }
         let pause = mark.retry.unwrap_or(PAUSE);
         let doubled = pause.saturating_mul(1_u32.checked_shl(failures.min(8)).unwrap_or(1));

@@ -10,10 +10,10 @@ use super::{ALLOW, STATIC, UPDATED, World, modern, next};
 use crate::sandbox;
 
 /// A stream of events of a running gateway, read line by line.
-struct Stream(BufReader<TcpStream>);
+pub(crate) struct Stream(BufReader<TcpStream>);
 
 impl Stream {
-    fn open(server: &Http, head: &str, body: &str) -> Self {
+    pub(crate) fn open(server: &Http, head: &str, body: &str) -> Self {
         let mut stream = TcpStream::connect(server.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let token = server.token.trim();
@@ -28,13 +28,23 @@ impl Stream {
 
     /// The next message of this method.
     #[track_caller]
-    fn next(&mut self, method: &str) -> Value {
+    pub(crate) fn next(&mut self, method: &str) -> Value {
+        loop {
+            let message = self.message();
+            if message["method"] == method {
+                return message;
+            }
+        }
+    }
+
+    /// The next message, whatever it is.
+    #[track_caller]
+    pub(crate) fn message(&mut self) -> Value {
         loop {
             let mut line = String::new();
-            assert!(self.0.read_line(&mut line).unwrap() > 0, "the stream ended before {method}");
+            assert!(self.0.read_line(&mut line).unwrap() > 0, "the stream ended");
             let Some(data) = line.trim().strip_prefix("data:") else { continue };
-            let message: Value = serde_json::from_str(data.trim()).unwrap_or_default();
-            if message["method"] == method {
+            if let Ok(message) = serde_json::from_str(data.trim()) {
                 return message;
             }
         }

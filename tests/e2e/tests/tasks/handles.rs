@@ -4,10 +4,11 @@ use toolgate_e2e::Http;
 
 use super::*;
 
-const AWARE: &str = r#"{"elicitation":{},"sampling":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
+pub(super) const AWARE: &str =
+    r#"{"elicitation":{},"sampling":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
 
 /// A request of a client of the stateless era over HTTP, as the claimed thread.
-fn ask(server: &Http, thread: &str, capabilities: &str, method: &str, params: &Value) -> Value {
+pub(super) fn ask(server: &Http, thread: &str, capabilities: &str, method: &str, params: &Value) -> Value {
     let mut params = params.clone();
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -26,21 +27,21 @@ fn ask(server: &Http, thread: &str, capabilities: &str, method: &str, params: &V
     server.post("/mcp", &headers, &body).message()
 }
 
-fn make(server: &Http, arguments: &Value) -> String {
+pub(super) fn make(server: &Http, arguments: &Value) -> String {
     let params = json!({ "name": "fix__job", "arguments": arguments });
     let made = ask(server, "one", AWARE, "tools/call", &params);
     assert_eq!(made["result"]["resultType"], "task", "{made}");
     made["result"]["taskId"].as_str().unwrap().to_owned()
 }
 
-fn get(server: &Http, id: &str) -> Value {
+pub(super) fn get(server: &Http, id: &str) -> Value {
     let got = ask(server, "one", AWARE, "tasks/get", &json!({ "taskId": id }));
     assert!(got["result"].is_object(), "{got}");
     got["result"].clone()
 }
 
 #[track_caller]
-fn get_until(server: &Http, id: &str, status: &str) -> Value {
+pub(super) fn get_until(server: &Http, id: &str, status: &str) -> Value {
     until(status, || Some(get(server, id)).filter(|task| task["status"] == status))
 }
 

@@ -12,7 +12,7 @@ pub(super) struct Web {
 }
 
 impl Web {
-    fn start(sandbox: &Sandbox, address: &str) -> Self {
+    pub(super) fn start(sandbox: &Sandbox, address: &str) -> Self {
         Self::start_with(sandbox, address, &[])
     }
 
@@ -51,12 +51,17 @@ fn web(sandbox: &Sandbox) -> Web {
 impl Web {
     /// Starts it with these options, and configures it.
     pub(super) fn serve(sandbox: &Sandbox, options: &[&str]) -> Self {
+        Self::serve_with(sandbox, options, "")
+    }
+
+    /// The same with these lines in its entry.
+    pub(super) fn serve_with(sandbox: &Sandbox, options: &[&str], entry: &str) -> Self {
         let web = Self::start_with(sandbox, "127.0.0.1:0", options);
         sandbox.configure(&format!(
-        "servers:\n  fix:\n    url: http://127.0.0.1:{}/mcp\n    trust: {{ auto_approve_tools: [job, echo] }}\n\
-         personas:\n  default:\n    servers: [fix]\n",
-        web.port
-    ));
+            "servers:\n  fix:\n    url: http://127.0.0.1:{}/mcp\n    trust: {{ auto_approve_tools: [job, echo] }}\n\
+             {entry}personas:\n  default:\n    servers: [fix]\n",
+            web.port
+        ));
         web
     }
 }
@@ -148,6 +153,41 @@ fn a_task_outlives_the_connection_and_is_lost_with_a_server_that_forgets_it_tsk_
     let reply = next(&mut client);
     assert_eq!(code(&reply["result"]), "may_have_run", "{reply}");
     with_status(&sandbox, "lost");
+}
+
+#[test]
+fn a_task_whose_server_is_gone_for_too_long_is_lost_whether_somebody_waits_or_nobody() {
+    let sandbox = sandbox();
+    let mut web = Web::serve_with(&sandbox, &[], "    timeouts: { task_lost: 1s }\n");
+    let mut client = plain(&sandbox);
+    send(&mut client, 1_000, &json!({ "ms": 60_000 }));
+    with_status(&sandbox, "working");
+    web.stop();
+    let reply = next(&mut client);
+    assert_eq!(code(&reply["result"]), "may_have_run", "{reply}");
+    assert!(text(&reply["result"]).contains("timeouts.task_lost"), "{reply}");
+    with_status(&sandbox, "lost");
+    let row = &rows(&sandbox, "mcp_task_expired")[0]["details"];
+    assert_eq!(row["status"], "lost", "{row}");
+    let status = sandbox.run(&["mcp", "status", "--json"]).exits(0).json();
+    let tasks = &status["servers"][0]["tasks"];
+    assert_eq!(*tasks, json!({ "active": 0, "queued": 0, "lost": 1, "delivery_pending": 0 }), "{status}");
+    let shown = sandbox.run(&["mcp", "status"]).exits(0).stdout;
+    assert!(shown.contains("tasks: 0 active, 0 queued, 1 lost") && shown.contains("--server fix"), "{shown}");
+    // One that the next gateway takes up, and finds nobody to ask.
+    let mut web = Web::start(&sandbox, &format!("127.0.0.1:{}", web.port));
+    until("its server is back", || {
+        let result = client.call("fix__echo", &json!({ "message": "hi" }));
+        (result["isError"] != true).then_some(())
+    });
+    send(&mut client, 1_001, &json!({ "ms": 60_000 }));
+    with_status(&sandbox, "working");
+    sandbox.kill_gateway();
+    web.stop();
+    let _client = plain(&sandbox);
+    until("the second is lost", || {
+        (listed(&sandbox).iter().filter(|task| task["status"] == "lost").count() == 2).then_some(())
+    });
 }
 
 /// The fixture below the gateway.

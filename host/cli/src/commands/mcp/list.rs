@@ -207,6 +207,15 @@ fn print_status(status: &ServerStatus) -> Result<(), Failure> {
     output::line(line.trim_end())?;
     if let Some(detail) = &status.detail {
         output::line(&format!("  reason: {detail}"))?;
+    } else if let Some(last) = &status.last_error {
+        output::line(&format!("  last error, at {}, over since: {}", last.at, last.reason))?;
+    }
+    if let Some(tasks) = status.tasks.filter(|tasks| !tasks.is_none()) {
+        output::line(&format!(
+            "  tasks: {} active, {} queued, {} lost, {} with something that nobody took (see `toolgate mcp tasks \
+             --server {}`)",
+            tasks.active, tasks.queued, tasks.lost, tasks.delivery_pending, status.name
+        ))?;
     }
     if !status.capabilities.is_empty() {
         output::line(&format!("  capabilities: {}", status.capabilities.join(", ")))?;

@@ -62,6 +62,8 @@ async fn run(gateway: &Arc<Gateway>, caller: &Caller, args: &McpSubscribe) -> Re
         };
         for told in told {
             match told {
+                // None is listened for here.
+                Told::Task(_) => {}
                 Told::Ended { error, .. } => return Err(failure(&error)),
                 Told::Updated(_) if left == 0 => {}
                 Told::Updated(uri) => {

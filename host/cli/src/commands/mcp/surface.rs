@@ -140,7 +140,20 @@ pub(crate) async fn complete(explicit: Option<&Path>, args: McpComplete) -> Resu
             (json!({ "type": "ref/resource", "uri": uri }), uri)
         }
     };
-    let params = json!({ "ref": reference, "argument": { "name": name, "value": value } });
+    let mut params = json!({ "ref": reference, "argument": { "name": name, "value": value } });
+    let mut settled = serde_json::Map::new();
+    for given in &args.context {
+        let Some((name, value)) = given.split_once('=') else {
+            return Err(Failure::usage(format!("--context {given} is not NAME=VALUE"))
+                .hint("for example --context owner=jane --argument repository=to"));
+        };
+        if settled.insert(name.to_owned(), json!(value)).is_some() {
+            return Err(Failure::usage(format!("--context gives {name} twice")));
+        }
+    }
+    if let Some(object) = params.as_object_mut().filter(|_| !settled.is_empty()) {
+        object.insert("context".to_owned(), json!({ "arguments": settled }));
+    }
     let target = Target::Original { server: args.server, tool: subject };
     let result = ask(explicit, &args.how.asking, Deed::Complete, |_| target, &params, args.how.json).await?;
     if args.how.json {
