@@ -1,6 +1,6 @@
 //! The lock: what a security team reviewed in a pull request, and what happens to everything else.
 
-use toolgate_e2e::Sandbox;
+use toolgate_e2e::{Sandbox, Stdio};
 use toolgate_signing::{Kind, SigningKey, sign_release};
 
 use crate::guests::{call_policy, release, says};
@@ -44,7 +44,11 @@ fn gate_lock_a_pull_request_shows_exactly_what_an_upstream_changed_and_nothing_r
         assert!(refused.stderr.contains("reads ~/.ssh first"), "both sides are shown: {refused:?}");
         assert!(!refused.stderr.contains("fix/tool/big"), "only what changed: {refused:?}");
     }
+    // A gateway for many, of either kind, and one for a single client.
+    let http = sandbox.command(&["--locked", "serve", "--listen", "127.0.0.1:0"]);
+    assert_eq!(Stdio::start(http).close(), 5, "it ends before it listens");
     assert_eq!(sandbox.serve_stdio(&["--locked"]).close(), 5);
+    assert_eq!(sandbox.serve_alone(&["--locked"]).close(), 5);
     assert_eq!(lock_text(&sandbox), lock, "--locked and check change nothing");
 
     let diff = sandbox.run(&["mcp", "diff", "fix"]).exits(5);

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use build_plugins::Signer;
+use gates::Profile;
 use project::Project;
 
 mod build_plugins;
@@ -38,8 +39,9 @@ usage: cargo xtask <verb>
                               with --release a development key is an error too
   test                        everything that has to hold: format, lints, tests, checks, quickstart,
                               real clients and servers
-  gates [NAME]                remove the call site of each gate in turn, in a copy of the tree, and
-                              show that its end-to-end test goes red
+  gates [--dev] [NAME...]     switch each gate of tests/gates.toml off in turn, in a copy of the tree,
+                              and show that its end-to-end test goes red; one build in all, of the
+                              release profile or with --dev of the dev profile
 ";
 
 fn main() -> ExitCode {
@@ -52,8 +54,8 @@ fn main() -> ExitCode {
         ["check"] => check(false),
         ["check", "--release"] => check(true),
         ["test"] => Project::here().map(|project| test::run(&project)),
-        ["gates"] => Project::here().and_then(|project| gates::run(&project, None)),
-        ["gates", name] => Project::here().and_then(|project| gates::run(&project, Some(name))),
+        ["gates", "--dev", names @ ..] => gates(Profile::Dev, names),
+        ["gates", names @ ..] => gates(Profile::Release, names),
         _ => {
             eprint!("{USAGE}");
             return ExitCode::from(2);
@@ -71,6 +73,10 @@ fn main() -> ExitCode {
 
 fn build(signer: &Signer) -> Outcome<bool> {
     build_plugins::run(&Project::here()?, signer).map(|()| true)
+}
+
+fn gates(profile: Profile, names: &[&str]) -> Outcome<bool> {
+    gates::run(&Project::here()?, profile, names)
 }
 
 fn check(for_release: bool) -> Outcome<bool> {

@@ -1,29 +1,32 @@
 //! What `tests/gates.toml` says of the gates is in the source.
 //!
 //! A call that moved would leave a gate that `cargo xtask gates` cannot remove, and nobody would see that
-//! for as long as nobody asks. So each call stands exactly once in its file, each test exists, no two gates
-//! share a name, and each is explained to readers.
+//! for as long as nobody asks. So each call stands exactly once in its file and can be switched off, each
+//! gate has exactly one test, no two gates share a name, and each is explained to readers.
 
 use std::collections::BTreeSet;
 use std::fs;
 
 use crate::Outcome;
 use crate::check::Finding;
-use crate::gates::{self, GATES, Gate};
+use crate::gates::{self, GATES, Gate, switch};
 use crate::project::Project;
 
 /// Where readers find the gates.
 const TABLE: &str = "docs/architecture.md";
 
-/// Gates whose call, test or explanation is not there.
+/// Gates whose call, test or explanation is not there, or that cannot be switched off.
 pub(super) fn check(project: &Project) -> Outcome<Vec<Finding>> {
     let gates = gates::load(project)?;
     let mut tests = String::new();
-    for file in project.files(&[".rs"])?.iter().filter(|file| file.starts_with("tests/e2e/")) {
+    for file in project.files(&[".rs"])?.iter().filter(|file| file.starts_with("tests/e2e/tests/")) {
         tests.push_str(&fs::read_to_string(project.path(file))?);
     }
     let table = fs::read_to_string(project.path(TABLE))?;
-    Ok(compare(&gates, &|file| fs::read_to_string(project.path(file)).ok(), &tests, &table))
+    let source = |file: &str| fs::read_to_string(project.path(file)).ok();
+    let findings = compare(&gates, &source, &tests, &table);
+    // What does not stand there cannot be switched either.
+    Ok(if findings.is_empty() { unswitched(&gates, &source) } else { findings })
 }
 
 fn compare(
@@ -49,14 +52,22 @@ fn compare(
         if call == without {
             find("nothing changes where it is removed".into());
         }
-        if !tests.lines().any(|line| line.contains("fn ") && line.contains(test.as_str())) {
-            find(format!("no test of the binary has `{test}` in its name"));
+        match tests.lines().filter(|line| line.contains("fn ") && line.contains(test.as_str())).count() {
+            1 => {}
+            found => find(format!("{found} tests of the binary have `{test}` in their name, and not one")),
         }
         if !table.contains(&format!("| {name} |")) {
             find(format!("{TABLE} does not explain it"));
         }
     }
     findings
+}
+
+fn unswitched(gates: &[Gate], source: &dyn Fn(&str) -> Option<String>) -> Vec<Finding> {
+    let files = gates::by_file(gates).into_iter();
+    let wrong =
+        files.filter_map(|(file, gates)| Some((file, switch::switched(&source(file)?, &gates).err()?)));
+    wrong.map(|(file, error)| Finding::new(GATES, format!("{file}: {error}"))).collect()
 }
 
 #[cfg(test)]

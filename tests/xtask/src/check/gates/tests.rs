@@ -1,6 +1,6 @@
 //! A gate that is as it should be passes; each way to be wrong is found.
 
-use super::compare;
+use super::{compare, unswitched};
 use crate::gates::Gate;
 
 fn gate(name: &str) -> Gate {
@@ -35,6 +35,20 @@ fn each_way_to_be_wrong_is_found() {
     wrong(&[gate("a")], None, table, "cannot be read");
     wrong(&[gate("a")], Some("check()?;"), "", "does not explain");
     wrong(&[gate("a"), gate("a")], Some("check()?;"), table, "another gate");
-    wrong(&[Gate { test: "gate_b".into(), ..gate("a") }], Some("check()?;"), table, "no test of the binary");
+    wrong(&[Gate { test: "gate_b".into(), ..gate("a") }], Some("check()?;"), table, "0 tests of the binary");
     wrong(&[Gate { without: "check()?;".into(), ..gate("a") }], Some("check()?;"), table, "nothing changes");
+}
+
+#[test]
+fn a_test_that_two_gates_could_mean_is_found() {
+    let source = |_: &str| Some("check()?;".to_owned());
+    let found = compare(&[gate("a")], &source, "fn gate_a_works() {}\nfn gate_a_too() {}", "| a | there |");
+    assert!(found.len() == 1 && found[0].what.contains("2 tests of the binary"));
+}
+
+#[test]
+fn a_gate_that_cannot_be_switched_is_found() {
+    let found = |text: &'static str| unswitched(&[gate("a")], &|_| Some(text.to_owned())).len();
+    assert_eq!(found("fn a() -> Option<()> { check()?; None }"), 0);
+    assert_eq!(found("const A: Option<()> = { check()?; None };"), 1);
 }
