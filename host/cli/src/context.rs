@@ -165,6 +165,10 @@ pub(crate) fn store_failure(error: toolgate_store::StoreError) -> Failure {
 /// The plugin host with its cache of native code below the data directory.
 pub(crate) fn plugin_host(config: &Config, ports: Ports) -> Result<Arc<PluginHost>, Failure> {
     let options = HostOptions { cache_dir: Some(config.data_dir.join("aot")) };
+    // What the operator approved and configured is no plugin's to change, whatever was granted (FR-30).
+    let secrets = toolgate_config::secrets::path(&config.config_dir);
+    let files = config.path.iter().cloned().chain([secrets, config.data_dir.clone()]);
+    let ports = Ports { own: files.collect(), ..ports };
     PluginHost::connected(options, ports)
         .map_err(|error| Failure::failed(format!("the plugin host cannot start: {error}")))
 }

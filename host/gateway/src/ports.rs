@@ -16,6 +16,7 @@ pub fn ports(store: &Arc<Store>) -> Ports {
         kv: Some(Arc::new(Kept(Arc::clone(store)))),
         record: Some(Arc::new(Kept(Arc::clone(store)))),
         lookup: None,
+        own: Arc::default(),
     }
 }
 

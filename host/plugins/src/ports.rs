@@ -3,6 +3,7 @@
 //!
 //! All of them are called on threads of the plugins' own pool, never on one that serves others.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +19,9 @@ pub struct Ports {
     pub record: Option<Arc<dyn Record>>,
     /// How `http` finds addresses; none asks the operating system.
     pub lookup: Option<Arc<dyn Lookup>>,
+    /// Toolgate's own: the directory of what is approved and recorded, and the files of what is configured.
+    /// No `files` label leads into one, nor, to write, to what holds one.
+    pub own: Arc<[PathBuf]>,
 }
 
 impl Ports {

@@ -236,3 +236,35 @@ fn gate_directory_fr_32_a_directory_that_takes_the_path_of_the_granted_one_is_de
     let third = said("three");
     assert!(third.contains("first"), "{third}");
 }
+
+#[test]
+fn gate_own_fr_30_no_grant_leads_a_plugin_to_what_the_operator_approved() {
+    let sandbox = sandbox();
+    let guest = crate::hostile_bounds::reads("a.txt", 5);
+    let key = SigningKey::from_seed(&[7; 32]);
+    let label = FilesCapability { access: Access::Write, settings: None };
+    let capabilities = Capabilities { files: [("work".to_owned(), label)].into(), ..Capabilities::default() };
+    let stated = Release { capabilities, ..release(Kind::Policy, &guest) };
+    sandbox.write("plugin/component.wasm", &guest);
+    sandbox.write("plugin/release.dsse.json", sign_release(&stated, &guest, &key));
+    sandbox.write("elsewhere/a.txt", "first");
+    let started = |directory: std::path::PathBuf| {
+        sandbox.configure_fixture(
+            &[],
+            &format!(
+                "    capabilities: {{ allow: [\"mcp.call:fix\"] }}\nplugins:\n  trust: [{{ plugins: \"test/*\", keys: [\"{}\"] }}]\n  load: [{{ plugin: {:?}, grants: {{ files: {{ work: {:?} }} }} }}]\n",
+                key.public(),
+                sandbox.path("plugin").display().to_string(),
+                directory.display().to_string()
+            ),
+        );
+        sandbox.run(&ECHO)
+    };
+    let passed = started(sandbox.path("elsewhere")).exits(3);
+    assert!(passed.stderr.contains("first"), "the policy denies with what it read: {passed:?}");
+    let (data, config) = (sandbox.data(), sandbox.path("config/toolgate"));
+    for directory in [data.clone(), data.join("servers.d"), config, sandbox.dir().to_owned()] {
+        let refused = started(directory.clone()).exits(2);
+        assert!(refused.stderr.contains("Toolgate's own"), "{directory:?}: {refused:?}");
+    }
+}

@@ -12,6 +12,7 @@ mod root;
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use cap_std::fs::{Dir, FileType, OpenOptions};
 use toolgate_signing::Access;
@@ -41,15 +42,16 @@ pub(crate) struct Label {
 }
 
 impl Label {
-    fn new(directories: Vec<PathBuf>, access: Access) -> Self {
-        Self { directories: directories.into_iter().map(Root::new).collect(), access }
+    fn new(directories: Vec<PathBuf>, access: Access, own: &Arc<[PathBuf]>) -> Result<Self, String> {
+        let root = |path| Root::new(path, access, own);
+        Ok(Self { directories: directories.into_iter().map(root).collect::<Result<_, _>>()?, access })
     }
 }
 
 /// What stands behind a `dir` handle.
 #[allow(unreachable_pub)] // the generated bindings re-export it, which they can only for a `pub` item
 pub struct Directory {
-    dir: std::sync::Arc<Dir>,
+    dir: Arc<Dir>,
     access: Access,
 }
 
@@ -62,7 +64,9 @@ pub(crate) fn validate(given: &Given<'_>) -> Result<BTreeMap<String, Label>, Loa
         let Some(pointer) = &declared.settings else { continue };
         let directories = directories_of_settings(given, pointer)?;
         if !directories.is_empty() {
-            open.insert(label.clone(), Label::new(directories, declared.access));
+            let opened = Label::new(directories, declared.access, &given.ports.own)
+                .map_err(|error| LoadErrorKind::Settings(format!("the list at {pointer}: {error}")))?;
+            open.insert(label.clone(), opened);
         }
     }
     for (label, declared, grant) in only_declared("files", declared, &given.grants.files)? {
@@ -81,7 +85,9 @@ pub(crate) fn validate(given: &Given<'_>) -> Result<BTreeMap<String, Label>, Loa
             }
             _ => Access::Read,
         };
-        open.insert(label.clone(), Label::new(grant.directories.clone(), access));
+        let opened = Label::new(grant.directories.clone(), access, &given.ports.own)
+            .map_err(|error| LoadErrorKind::Grant(format!("grants.files.{label}: {error}")))?;
+        open.insert(label.clone(), opened);
     }
     Ok(open)
 }
@@ -103,7 +109,7 @@ impl Host for State {
 
 impl HostDir for State {
     fn open(&mut self, label: String) -> wasmtime::Result<Result<Resource<Directory>, Error>> {
-        let shared = std::sync::Arc::clone(&self.shared);
+        let shared = Arc::clone(&self.shared);
         let Some(open) = shared.opened.files.get(&label) else {
             return Ok(Err(not_granted("files", &label)));
         };
@@ -185,7 +191,7 @@ impl State {
         step: impl FnOnce(&Dir, &Path) -> Result<T, Error>,
     ) -> wasmtime::Result<Result<T, Error>> {
         let handle = self.table.get(handle)?;
-        let (dir, access) = (std::sync::Arc::clone(&handle.dir), handle.access);
+        let (dir, access) = (Arc::clone(&handle.dir), handle.access);
         if changes {
             if access == Access::Read {
                 return Ok(Err(Error::Denied("this label is for reading".to_owned())));
@@ -202,7 +208,7 @@ impl State {
     }
 
     fn located(&mut self, label: &str, path: &str) -> Result<Option<String>, Error> {
-        let shared = std::sync::Arc::clone(&self.shared);
+        let shared = Arc::clone(&self.shared);
         let open = shared.opened.files.get(label).ok_or_else(|| not_granted("files", label))?;
         if path.len() > MAX_PATH || path.contains('\0') {
             return Err(invalid("that is no path"));

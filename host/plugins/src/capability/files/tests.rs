@@ -230,3 +230,37 @@ fn a_directory_that_is_not_there_yet_is_known_from_its_first_opening() {
     fs::create_dir(&inside).unwrap();
     assert!(HostDir::open(&mut state, "work".into()).unwrap().is_ok());
 }
+
+#[test]
+fn fr_30_no_label_leads_into_toolgates_own_directories_or_to_write_above_them() {
+    let place = Place::new();
+    let own = place.inside("own");
+    fs::create_dir_all(own.join("log")).unwrap();
+    symlink(&own, place.inside("link")).unwrap();
+    let opened = |directory: PathBuf, access| {
+        let ports = Ports { own: [own.clone()].into(), ..Ports::default() };
+        open(toolgate_signing::Kind::Adapter, &ports, "{}", |release, grants| {
+            release.capabilities.files.insert("work".into(), FilesCapability { access, settings: None });
+            let directories = vec![directory];
+            grants.files.insert("work".into(), FilesGrant { directories, access: None });
+        })
+    };
+    for directory in [own.clone(), own.join("log"), own.join("not-there-yet"), place.inside("link")] {
+        for access in [Access::Read, Access::Write] {
+            let refused = opened(directory.clone(), access).err().map(|error| error.to_string());
+            assert!(
+                refused.as_ref().is_some_and(|error| error.contains("Toolgate's own")),
+                "{directory:?}: {refused:?}"
+            );
+        }
+    }
+    // What holds them may be read, as a home directory is, and not be written.
+    assert!(opened(place.inside(""), Access::Write).is_err());
+    assert!(opened(place.inside(""), Access::Read).is_ok());
+    assert!(opened(place.inside("sub"), Access::Write).is_ok());
+    // A directory that is made later, as a link to them, is none either.
+    let mut state = opened(place.inside("later"), Access::Write).unwrap();
+    symlink(&own, place.inside("later")).unwrap();
+    let refused = HostDir::open(&mut state, "work".into()).unwrap();
+    assert!(matches!(refused, Err(Error::Denied(text)) if text.contains("Toolgate's own")));
+}
