@@ -131,6 +131,7 @@ fn pr_13_two_clients_with_the_same_id_and_token_get_their_own_replies_and_progre
     }
 }
 
+// FR-05
 #[test]
 fn st_15_a_server_that_dies_fails_the_call_at_once_and_the_call_is_not_sent_again() {
     let sandbox = sandbox();

@@ -248,7 +248,7 @@ fn gate_own_fr_30_no_grant_leads_a_plugin_to_what_the_operator_approved() {
     sandbox.write("plugin/component.wasm", &guest);
     sandbox.write("plugin/release.dsse.json", sign_release(&stated, &guest, &key));
     sandbox.write("elsewhere/a.txt", "first");
-    let started = |directory: std::path::PathBuf| {
+    let with = |directory: std::path::PathBuf| {
         sandbox.configure_fixture(
             &[],
             &format!(
@@ -260,11 +260,11 @@ fn gate_own_fr_30_no_grant_leads_a_plugin_to_what_the_operator_approved() {
         );
         sandbox.run(&ECHO)
     };
-    let passed = started(sandbox.path("elsewhere")).exits(3);
+    let passed = with(sandbox.path("elsewhere")).exits(3);
     assert!(passed.stderr.contains("first"), "the policy denies with what it read: {passed:?}");
     let (data, config) = (sandbox.data(), sandbox.path("config/toolgate"));
     for directory in [data.clone(), data.join("servers.d"), config, sandbox.dir().to_owned()] {
-        let refused = started(directory.clone()).exits(2);
+        let refused = with(directory.clone()).exits(2);
         assert!(refused.stderr.contains("Toolgate's own"), "{directory:?}: {refused:?}");
     }
 }

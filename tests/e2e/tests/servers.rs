@@ -118,6 +118,7 @@ pub(crate) fn wait_until_gone(pids: &[&str]) {
     }
 }
 
+// FT-01
 #[test]
 fn st_12_no_process_of_a_server_survives_its_client_or_a_kill_of_toolgate() {
     for kill in [false, true] {
@@ -221,11 +222,15 @@ fn a_configuration_of_the_working_directory_counts_only_after_it_was_trusted() {
     let yaml = format!("data_dir: {}\nservers: {{}}\n", sandbox.data().display());
     sandbox.write("work/toolgate.yaml", &yaml);
     let check = |sandbox: &toolgate_e2e::Sandbox| sandbox.run(&["config", "check", "--json"]);
-    assert!(check(&sandbox).exits(0).json()["file"].is_null(), "an untrusted file is not used");
+    let untrusted = check(&sandbox).exits(0);
+    assert!(untrusted.json()["file"].is_null(), "an untrusted file is not used");
+    assert!(untrusted.stdout.contains("work/toolgate.yaml is not used"), "and is named: {untrusted:?}");
     sandbox.run(&["config", "trust"]).exits(0);
     assert!(check(&sandbox).exits(0).json()["file"].as_str().unwrap().ends_with("work/toolgate.yaml"));
     sandbox.write("work/toolgate.yaml", format!("{yaml}personas: {{ x: {{}} }}\n"));
     check(&sandbox).exits(2);
+    sandbox.write("work/toolgate.yaml", &yaml);
+    assert!(sandbox.events().contains(&"config_trusted".to_owned()), "that it was trusted is in the log");
 }
 
 #[test]

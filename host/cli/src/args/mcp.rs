@@ -42,9 +42,9 @@ pub(crate) enum Mcp {
     Pin(McpPin),
     /// Let a server or a tool pass without an ask: `allow SERVER[/TOOL]`; asks for the operator PIN.
     Allow(McpDecide),
-    /// Ask about a server or a tool from now on.
+    /// Ask about a server or a tool from now on, whatever policies allow.
     Ask(McpDecide),
-    /// Deny a server or a tool from now on.
+    /// Deny a server or a tool from now on, whatever policies allow.
     Deny(McpDecide),
     /// Show how a server's tools differ from the approved ones.
     Diff(McpName),

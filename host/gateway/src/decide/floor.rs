@@ -25,9 +25,13 @@ pub(super) fn denied(binding: &Binding, hook: Hook, facts: &Facts) -> Option<Ver
     }
     if let Some(decided) = decided(binding, facts).filter(|decided| decided.decision == Standing::Deny) {
         let what = decided.pattern.strip_prefix("mcp.call:").unwrap_or(&decided.pattern);
+        let whose = match facts.persona.as_str() {
+            toolgate_config::DEFAULT_PERSONA => String::new(),
+            persona => format!(" --persona {persona}"),
+        };
         return Some(Verdict::refused(format!(
             "the operator denied `{}` of server '{}' to persona '{}' beforehand. The operator takes that back \
-             with `toolgate mcp ask {what}` or `toolgate mcp allow {what}`.",
+             with `toolgate mcp ask {what}{whose}` or `toolgate mcp allow {what}{whose}`.",
             decided.pattern, facts.server, facts.persona
         )));
     }

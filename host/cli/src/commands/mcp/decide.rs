@@ -1,8 +1,8 @@
 //! `mcp allow`, `mcp ask` and `mcp deny`: a standing decision for a persona, in the data directory.
 //!
-//! It decides nothing by itself: the policies see it as they see a label of toolgate.yaml. To allow
-//! widens and needs proof of the operator. What toolgate.yaml puts under `require_approval` goes on
-//! asking, and that is said.
+//! What is denied or asked about holds whatever policies are installed; what is allowed they see as they
+//! see a label of toolgate.yaml. To allow widens and needs proof of the operator. What toolgate.yaml puts
+//! under `require_approval` goes on asking, and that is said.
 
 use std::path::Path;
 
