@@ -5,6 +5,7 @@
 //! call, so that claimed thread ids leave no processes behind.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -73,7 +74,7 @@ pub(crate) async fn follow(
     let (key, link) = place;
     let mut listings = Listings::new();
     // One clock for all turns: a server that talks without end must not put its end off.
-    let idled = idled(&gateway, &key, &link, &live);
+    let idled = idled(&gateway, &key, &link, &live, Arc::clone(&listings.is_running));
     tokio::pin!(idled);
     loop {
         let event = tokio::select! {
@@ -137,6 +138,8 @@ pub(crate) async fn follow(
 struct Listings {
     changed: BTreeSet<ListKind>,
     running: Option<JoinHandle<()>>,
+    /// Whether one holds the connection, which is no use of it.
+    is_running: Arc<AtomicBool>,
     /// When the last listing ended.
     last: Instant,
 }
@@ -144,7 +147,7 @@ struct Listings {
 impl Listings {
     /// The one that opened the connection has just ended.
     fn new() -> Self {
-        Self { changed: BTreeSet::new(), running: None, last: Instant::now() }
+        Self { changed: BTreeSet::new(), running: None, is_running: Arc::default(), last: Instant::now() }
     }
 
     /// Resolves when there is something to list and it may be listed. A future that is dropped loses nothing.
@@ -153,6 +156,7 @@ impl Listings {
             // What it found wrong is in the log.
             let _ = running.await;
             self.running = None;
+            self.is_running.store(false, Ordering::Release);
             self.last = Instant::now();
         }
         if self.changed.is_empty() {
@@ -162,6 +166,7 @@ impl Listings {
     }
 
     fn begin(&mut self, gateway: Arc<Gateway>, server: &Arc<Server>, live: &Arc<Live>) {
+        self.is_running.store(true, Ordering::Release);
         let (server, live, kinds) = (Arc::clone(server), Arc::clone(live), std::mem::take(&mut self.changed));
         self.running =
             Some(tokio::spawn(async move { Box::pin(gateway.relist(&server, &live, &kinds)).await }));
@@ -169,7 +174,13 @@ impl Listings {
 }
 
 /// Resolves when a connection that one session has to itself was not used for too long.
-async fn idled(gateway: &Weak<Gateway>, key: &Key, link: &Link, live: &Arc<Live>) {
+async fn idled(
+    gateway: &Weak<Gateway>,
+    key: &Key,
+    link: &Link,
+    live: &Arc<Live>,
+    is_listed: Arc<AtomicBool>,
+) {
     if key.session.is_none() {
         return std::future::pending().await;
     }
@@ -179,7 +190,8 @@ async fn idled(gateway: &Weak<Gateway>, key: &Key, link: &Link, live: &Arc<Live>
         // The place and its follower hold the connection; a third holder is a call that runs. A
         // subscription needs it as well (RES-008).
         let subscribed = gateway.upgrade().is_some_and(|gateway| gateway.subscriptions.holds(key));
-        if subscribed || Arc::strong_count(live) > 2 {
+        let holders = 2 + usize::from(is_listed.load(Ordering::Acquire));
+        if subscribed || Arc::strong_count(live) > holders {
             link.touch();
         } else if link.idle() >= limit {
             return;

@@ -101,7 +101,8 @@ impl Gateway {
             return as_told(described(snapshot, Some(("/error", error.to_json()))));
         }
         // Its result goes with it. That it arrives is not known, and it can be asked for as before.
-        if task.delivery == Delivery::Pending && self.store.deliver_task(&task.id).is_ok_and(|noted| noted) {
+        let is_new = task.status.is_over() && task.delivery == Delivery::Pending;
+        if is_new && self.store.deliver_task(&task.id).is_ok_and(|noted| noted) {
             let row = AuditRow::task(Event::McpTaskDelivered, &call, &task.id);
             self.store.append_detached(row.with("to", "subscription"));
         }
