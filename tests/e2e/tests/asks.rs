@@ -194,6 +194,24 @@ fn a_call_whose_client_has_gone_never_runs_and_its_repetition_spends_the_grant_o
 }
 
 #[test]
+fn eight_asks_of_a_caller_are_open_at_a_time_and_the_next_call_is_refused_with_the_limit() {
+    let sandbox = asking("approvals: { hold: 0s }\n");
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    let mut call = |number: u32| client.call("fix__echo", &json!({ "message": number.to_string() }));
+    assert!((0..8).all(|number| code(&call(number)) == "approval_required"));
+    let refused = call(8);
+    assert_eq!(code(&refused), "too_many_asks", "{refused}");
+    assert!(refused["content"][0]["text"].as_str().unwrap().contains('8'), "the limit is named: {refused}");
+    assert_eq!(code(&call(0)), "approval_required", "an ask that is open is not another one");
+    let open = pending(&sandbox);
+    assert_eq!(open.len(), 8, "{open:?}");
+    sandbox.run(&["approvals", "deny", &open[0]]).exits(0);
+    assert_eq!(code(&call(8)), "approval_required", "one that was answered makes room");
+    assert_eq!(calls(&sandbox), 0);
+}
+
+#[test]
 fn arguments_that_were_swapped_after_the_question_are_another_question() {
     let sandbox = asking("approvals: { hold: 0s }\n");
     let mut client = sandbox.serve_stdio(&[]);

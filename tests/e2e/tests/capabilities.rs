@@ -207,6 +207,21 @@ fn a_symlink_out_of_the_directory_is_denied() {
     }
 }
 
+#[test]
+fn a_secret_that_was_granted_as_a_handle_is_not_seen_because_another_may_be() {
+    let sandbox = sandbox();
+    let label = || SecretCapability { purpose: "test".to_owned(), send_to: Vec::new(), reveal: true };
+    let capabilities = Capabilities {
+        secrets: [("token".to_owned(), label()), ("other".to_owned(), label())].into(),
+        ..Capabilities::default()
+    };
+    let grants = "{ secrets: { token: \"s3cret-value\", other: { value: \"seen\", reveal: true } } }";
+    install(&sandbox, &reads_secret(), capabilities, grants, &[]);
+    let run = echo(&sandbox).exits(3);
+    assert!(run.stderr.contains("granted as a handle") && !run.stderr.contains("s3cret-value"), "{run:?}");
+    assert!(sandbox.audit().iter().all(|row| row["details"]["event"] != "secret_revealed"));
+}
+
 /// A policy that opens the secret `token`, asks for its value, and denies with it.
 pub(crate) fn reads_secret() -> Vec<u8> {
     component(&Source {

@@ -234,6 +234,23 @@ fn a_configuration_of_the_working_directory_counts_only_after_it_was_trusted() {
 }
 
 #[test]
+fn a_configuration_that_others_can_write_is_refused() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let sandbox = sandbox();
+    sandbox.configure("servers: {}\n");
+    let check = |mode| {
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(sandbox.config_file(), permissions).unwrap();
+        sandbox.run(&["config", "check"])
+    };
+    check(0o644).exits(0);
+    for mode in [0o664, 0o646] {
+        let run = check(mode).exits(2);
+        assert!(run.stderr.contains("toolgate.yaml can be changed by other users"), "{run:?}");
+    }
+}
+
+#[test]
 fn a_mistake_in_the_configuration_is_exit_2_with_line_and_column_and_no_neighbour() {
     let sandbox = sandbox();
     sandbox
