@@ -20,6 +20,50 @@ fn gate_door_a_message_with_a_key_twice_reaches_no_server() {
 }
 
 #[test]
+fn a_batch_of_more_than_64_messages_is_refused_and_nothing_of_it_runs() {
+    let sandbox = sandbox();
+    let ledger = sandbox.path("ledger").display().to_string();
+    sandbox.configure_fixture(&["--ledger", &ledger], ALLOW);
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    let batch = |count: usize| {
+        let call = |id| {
+            format!(
+                r#"{{"jsonrpc":"2.0","id":"b{id}","method":"tools/call","params":{{"name":"fix__echo","arguments":{{"message":"batched"}}}}}}"#
+            )
+        };
+        format!("[{}]", (0..count).map(call).collect::<Vec<_>>().join(","))
+    };
+    client.send(&batch(65));
+    let refused = client.line();
+    assert!(refused.contains("-32600") && refused.contains("more than 64 messages"), "{refused}");
+    let after = client.call("fix__echo", &serde_json::json!({ "message": "next" }));
+    assert_eq!(after["content"][0]["text"], "next", "the session goes on");
+    assert!(!sandbox.read("ledger").contains("batched"));
+}
+
+#[test]
+fn a_message_that_is_nested_deeper_than_64_reaches_no_server() {
+    let sandbox = sandbox();
+    let ledger = sandbox.path("ledger").display().to_string();
+    sandbox.configure_fixture(&["--ledger", &ledger], ALLOW);
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    let nested = |depth: usize| {
+        let (open, close) = ("[".repeat(depth), "]".repeat(depth));
+        format!(
+            r#"{{"jsonrpc":"2.0","id":"deep","method":"tools/call","params":{{"name":"fix__echo","arguments":{{"message":"deep","more":{open}1{close}}}}}}}"#
+        )
+    };
+    client.send(&nested(70));
+    let refused = client.reply_to("\"deep\"");
+    assert!(refused.contains("-32600") && refused.contains("nested deeper"), "{refused}");
+    assert!(!sandbox.read("ledger").contains("deep"));
+    client.send(&nested(40));
+    assert!(client.reply_to("\"deep\"").contains("result"));
+}
+
+#[test]
 fn st_04_a_byte_order_mark_before_the_first_message_is_no_message() {
     let sandbox = sandbox();
     sandbox.configure_fixture(&["--bom"], ALLOW);
