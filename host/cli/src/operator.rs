@@ -7,14 +7,16 @@
 //! that means, as `quickstart`, `mcp status` and `doctor` do.
 //!
 //! Threat: an agent with a shell, and with a pseudo-terminal, runs these verbs. It has a terminal but
-//! not the PIN, and wrong ones cost it ever longer pauses. That a PIN was set is also in the audit
-//! log, so that taking its file away is a refusal and no way around it.
+//! not the PIN, and wrong ones cost it ever longer pauses. That a PIN was set, and the digest of its record, is
+//! also in the audit log, so that taking its file away or putting another in its place is a refusal.
 
 use std::time::Duration;
 
 use toolgate_base::{Secret, SystemClock};
 use toolgate_config::Config;
-use toolgate_store::{AuditReader, AuditRow, Event, Filter, Operator, OperatorError, OperatorProof};
+use toolgate_store::{
+    AuditReader, AuditRow, Event, Filter, Operator, OperatorError, OperatorProof, StoredRow,
+};
 
 use crate::context;
 use crate::exit::{Code, Failure};
@@ -64,15 +66,21 @@ pub(crate) fn prove(config: &Config, what: &str) -> Result<Proven, Failure> {
 
 /// How the operator of this data directory is proven.
 pub(crate) fn proof(config: &Config) -> Result<OperatorProof, Failure> {
-    let proof = of(config).proof().map_err(failure)?;
-    if proof == OperatorProof::None && was_set(config)? {
-        return Err(Failure::integrity(format!(
-            "an operator proof was set for {}, as the audit log says, and its file is gone",
-            config.data_dir.display()
-        ))
-        .hint("restore operator.json from a copy; docs/operators.md says what to do where there is none"));
-    }
-    Ok(proof)
+    let operator = of(config);
+    let proof = operator.proof().map_err(failure)?;
+    let Some(set) = last_set(config)? else { return Ok(proof) };
+    let record = set.details.get("record").and_then(serde_json::Value::as_str);
+    let is = operator.digest().map_err(failure)?;
+    let what = match (&is, record) {
+        (None, _) => "its file is gone",
+        (Some(is), Some(record)) if is != record => "its file is another one than was set",
+        _ => return Ok(proof),
+    };
+    Err(Failure::integrity(format!(
+        "an operator proof was set for {}, as the audit log says, and {what}",
+        config.data_dir.display()
+    ))
+    .hint("restore operator.json from a copy; docs/operators.md says what to do where there is none"))
 }
 
 /// The proof of this configuration's data directory.
@@ -164,15 +172,15 @@ fn unusable(error: &std::io::Error) -> Failure {
     Failure::failed(format!("the terminal cannot be used: {error}"))
 }
 
-/// Whether the audit log knows of a proof.
-fn was_set(config: &Config) -> Result<bool, Failure> {
+/// The row of the proof that was set last, where the audit log knows of one.
+fn last_set(config: &Config) -> Result<Option<StoredRow>, Failure> {
     if !config.data_dir.join(toolgate_store::AUDIT_DB).exists() {
-        return Ok(false);
+        return Ok(None);
     }
     let event = Event::OperatorProofSet.name().to_owned();
     let filter = Filter { event_prefix: Some(event), ..Filter::default() };
     let reader = AuditReader::open(&config.data_dir).map_err(context::store_failure)?;
-    Ok(!reader.tail(1, &filter).map_err(context::store_failure)?.is_empty())
+    Ok(reader.tail(1, &filter).map_err(context::store_failure)?.pop())
 }
 
 /// An attempt that failed is evidence. That it cannot be written changes nothing about the refusal.

@@ -69,7 +69,7 @@ impl Variables<'_> {
         seen: &mut dyn FnMut(&str, Option<VariableSource>),
     ) -> Result<Text, &'static str> {
         let mut value = String::with_capacity(raw.len());
-        let mut missing = Vec::new();
+        let (mut missing, mut held) = (Vec::new(), Vec::new());
         let mut rest = raw;
         while let Some((before, after)) = rest.split_once('$') {
             value.push_str(before);
@@ -89,6 +89,10 @@ impl Variables<'_> {
                     missing.push(reference.name.to_owned());
                 }
                 value.push_str(&text);
+                let is_secret = source.is_some_and(|source| source != VariableSource::Fallback);
+                if is_secret && !is_place(reference.name) {
+                    held.push(Secret::new(text));
+                }
                 rest = reference.rest;
             } else {
                 value.push('$');
@@ -97,8 +101,14 @@ impl Variables<'_> {
         }
         value.push_str(rest);
         let changed = raw.contains("${") || raw.contains("$$");
-        Ok(Text { value, template: changed.then(|| raw.to_owned()), missing })
+        Ok(Text { value, template: changed.then(|| raw.to_owned()), missing, held })
     }
+}
+
+/// Variables whose values stand in every path and message and are no secrets.
+fn is_place(name: &str) -> bool {
+    const PLACES: [&str; 9] = ["HOME", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TMPDIR", "TZ", "USER"];
+    PLACES.contains(&name) || name.starts_with("XDG_")
 }
 
 /// What stands between `${` and `}`.

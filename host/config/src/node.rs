@@ -13,6 +13,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::Number;
 use serde_saphyr::{Error, Spanned};
+use toolgate_base::Secret;
 
 use crate::error::quoted;
 
@@ -49,6 +50,20 @@ pub(crate) struct Text {
     pub(crate) template: Option<String>,
     /// Variables in it that have no value, or an empty one.
     pub(crate) missing: Vec<String>,
+    /// What the variables in it held, but for those that say where things are.
+    pub(crate) held: Vec<Secret>,
+}
+
+impl Node {
+    /// What the variables of every text in it held.
+    pub(crate) fn held(&self) -> Vec<Secret> {
+        match &self.value {
+            Value::Text(text) => text.held.clone(),
+            Value::List(items) => items.iter().flat_map(Self::held).collect(),
+            Value::Map(entries) => entries.iter().flat_map(|(_, node)| node.held()).collect(),
+            Value::Null | Value::Bool(_) | Value::Number(..) => Vec::new(),
+        }
+    }
 }
 
 #[derive(Debug, Clone)]

@@ -57,6 +57,8 @@ pub struct Server {
     pub description: Option<String>,
     /// The parts of the transport as they may be shown: templates instead of expanded values.
     pub(crate) shown: Shown,
+    /// What the variables held that are expanded anywhere in the entry.
+    pub(crate) held: Vec<Secret>,
 }
 
 impl Server {
@@ -82,18 +84,33 @@ impl Server {
         }
     }
 
-    /// A text that a server or the system wrote, with the values of this entry's variables and
-    /// headers taken out: a child that dies may print what it was given. Values shorter than six
-    /// bytes stay, since they are no secrets and stand everywhere.
+    /// A text that a server or the system wrote, without what it may repeat of this entry: the values of
+    /// its environment and its headers, a header's without its scheme too, and those of variables wherever
+    /// they stand in it; a value of several lines also line by line, and each as JSON writes it. Values
+    /// shorter than six bytes stay, since they are no secrets and stand everywhere; so do the variables that
+    /// say where things are, as `HOME` does.
     pub fn without_secrets(&self, text: &str) -> String {
-        let values: Vec<&Secret> = match &self.transport {
-            Transport::Stdio { env, .. } => env.values().collect(),
+        let mut values: Vec<&str> = self.held.iter().map(Secret::expose).collect();
+        match &self.transport {
+            Transport::Stdio { env, .. } => values.extend(env.values().map(Secret::expose)),
             Transport::StreamableHttp { headers, .. } | Transport::Sse { headers, .. } => {
-                headers.iter().map(|(_, value)| value).collect()
+                let headers = headers.iter().map(|(_, value)| value.expose());
+                values.extend(
+                    headers
+                        .flat_map(|value| [Some(value), value.split_once(' ').map(|(_, rest)| rest)])
+                        .flatten(),
+                );
             }
-        };
-        let long = values.into_iter().map(Secret::expose).filter(|value| value.len() >= 6);
-        long.fold(text.to_owned(), |text, value| text.replace(value, "***"))
+        }
+        let lines: Vec<&str> =
+            values.iter().filter(|value| value.contains('\n')).flat_map(|value| value.lines()).collect();
+        values.extend(lines);
+        let mut forms: Vec<String> =
+            values.into_iter().filter(|value| value.len() >= 6).flat_map(forms_of).collect();
+        // Longest first: of a value that begins with another one nothing may stay.
+        forms.sort_unstable_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
+        forms.dedup();
+        forms.iter().fold(text.to_owned(), |text, value| text.replace(value.as_str(), "***"))
     }
 
     fn with(name: String, transport: Transport) -> Self {
@@ -116,8 +133,16 @@ impl Server {
             rate_limit: None,
             description: None,
             shown: Shown::default(),
+            held: Vec::new(),
         }
     }
+}
+
+/// A value as it stands, and as JSON writes it where that differs.
+fn forms_of(value: &str) -> Vec<String> {
+    let quoted = Value::from(value).to_string();
+    let inside = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
+    if inside == value { vec![value.to_owned()] } else { vec![value.to_owned(), inside.to_owned()] }
 }
 
 /// Which layer an entry comes from.

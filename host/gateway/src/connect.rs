@@ -151,13 +151,13 @@ impl Gateway {
                 _ => ErrorCode::ServerUnavailable,
             };
             let told = server.without_secrets(&error.to_string());
-            self.note_failure(link, server, told.clone());
+            self.note_failure(link, server, &told);
             self.come_back(&key, link, caller, server);
             OpenError::Failed { code, told }
         })?;
         self.remember_era(server, opened.era());
         let surface = Box::pin(self.first_listing(server, &opened)).await.map_err(|reason| {
-            self.note_failure(link, server, reason.clone());
+            self.note_failure(link, server, &reason);
             self.come_back(&key, link, caller, server);
             OpenError::Listing { server: server.name.clone(), reason }
         });
@@ -268,7 +268,8 @@ impl Gateway {
         Ok(Surface::build(server, max_name, approved, &definitions, dropped))
     }
 
-    fn note_failure(&self, link: &Link, server: &Server, error: String) {
+    fn note_failure(&self, link: &Link, server: &Server, error: &str) {
+        let error = server.without_secrets(error);
         tracing::warn!(server = %server.name, %error, "cannot connect");
         self.note_connect_failed(server, &error);
         link.with_health(|health| health.failed(Instant::now(), error, jitter()));

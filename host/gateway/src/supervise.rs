@@ -105,6 +105,8 @@ pub(crate) async fn follow(
             }
             Event::QuestionRefused { method, why } => gateway.note_unplaced(&server, &method, why.as_str()),
             Event::Closed { reason } => {
+                // A child that dies may print what it was given.
+                let reason = server.without_secrets(&reason);
                 tracing::info!(server = %server.name, %reason, "connection ended");
                 let now = link.live.load_full();
                 if now.as_ref().is_some_and(|now| Arc::ptr_eq(now, &live)) {

@@ -53,7 +53,17 @@ impl Database {
     pub(crate) fn open(path: &Path, format: &Format, durability: Durability) -> Result<Self, StoreError> {
         // SQLite would create the file with the umask's rights; its WAL and index files take
         // theirs from the database, so this one step makes all three private.
-        drop(sys::open_private(path).map_err(|source| StoreError::io("open", path, source))?);
+        let file = sys::open_private(path).map_err(|source| {
+            if sys::is_link(&source) {
+                StoreError::linked(path)
+            } else {
+                StoreError::io("open", path, source)
+            }
+        })?;
+        if !sys::is_alone(&file).map_err(|source| StoreError::io("look at", path, source))? {
+            return Err(StoreError::linked(path));
+        }
+        drop(file);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut database = Self::connect(path, flags)?;
         // The number comes first: nothing is written into a file of a newer format.

@@ -3,7 +3,7 @@
 //! Every message says what happened, in which file, and what to do next. [`StoreError::class`]
 //! sorts errors by the exit code they lead to, so that no caller matches on texts.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolgate_signing::Digest;
@@ -126,6 +126,17 @@ pub enum StoreError {
         /// The limit.
         limit: i64,
     },
+    /// There is more of what the operator decided or froze than is kept.
+    #[error(
+        "{limit} {what} are kept, which is the limit; take some back, or freeze everything: \
+         `toolgate freeze --all --reason TEXT`"
+    )]
+    TooManyStanding {
+        /// What there is too much of.
+        what: &'static str,
+        /// The limit.
+        limit: i64,
+    },
     /// There are more tasks than are kept, and none of them is over.
     #[error(
         "{limit} tasks of servers are kept, which is the limit, and none of them is over; \
@@ -175,6 +186,15 @@ pub enum ErrorClass {
 }
 
 impl StoreError {
+    /// A database that has another name somewhere else.
+    pub(crate) fn linked(path: &Path) -> Self {
+        Self::Damaged {
+            path: path.to_owned(),
+            what: "it is a link, so another data directory would share its state".to_owned(),
+            repair: "give this data directory a file of its own, or use the directory that the link leads to",
+        }
+    }
+
     /// The class of this error.
     pub fn class(&self) -> ErrorClass {
         match self {

@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use argon2::{Algorithm, Argon2, Params, Version};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 use toolgate_base::files::write_private;
 use toolgate_base::lock::FileLock;
 use toolgate_base::{Clock, Secret, random_hex};
@@ -156,6 +157,15 @@ impl Operator {
             Some(_) => return Err(self.damaged("it names no proof")),
             None => OperatorProof::None,
         })
+    }
+
+    /// A digest of how the operator is proven, hex, without the attempts that failed; none where nothing is
+    /// set. Kept in the audit log, so that a file that was put in place of the one that was set is noticed.
+    pub fn digest(&self) -> Result<Option<String>, OperatorError> {
+        let Some(record) = self.read()? else { return Ok(None) };
+        let set = serde_json::to_vec(&(&record.pin, record.agents_uid));
+        let set = set.map_err(|error| self.damaged(&error.to_string()))?;
+        Ok(Some(hex::encode(Sha256::digest(set))))
     }
 
     /// How long no attempt counts, so that nobody types a PIN in vain.

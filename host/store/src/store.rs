@@ -225,9 +225,15 @@ impl Store {
 
     /// Sets a standing decision; its row is written first. The caller has proof of the operator where
     /// it widens.
-    pub async fn set_standing(&self, decision: &StandingDecision) -> Result<(), StoreError> {
+    ///
+    /// False, and nothing is changed, where it would take back a part of what was decided and the operator
+    /// was not `proven`.
+    pub async fn set_standing(&self, decision: &StandingDecision, proven: bool) -> Result<bool, StoreError> {
+        if !proven && self.state.takes_back(decision)? {
+            return Ok(false);
+        }
         self.append(AuditRow::standing_set(decision)).await?;
-        self.state.set_standing(decision)
+        self.state.set_standing(decision, proven)
     }
 
     /// Every standing decision.

@@ -6,16 +6,46 @@ use std::io;
 use std::path::Path;
 
 /// Opens a file for reading and writing and creates it, readable by its owner only, where it is
-/// missing. What is there already is left as it is.
+/// missing. What is there already is left as it is. A link is not followed, to which whoever can write
+/// the configuration could lead: another data directory must not reach the state of this one.
 pub(crate) fn open_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt;
-        options.mode(0o600);
+        options.mode(0o600).custom_flags(NO_FOLLOW);
     }
     options.open(path)
+}
+
+/// `O_NOFOLLOW`.
+#[cfg(unix)]
+const NO_FOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+
+/// Whether an error of [`open_private`] says that the name is a link.
+#[cfg(unix)]
+pub(crate) fn is_link(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
+}
+
+/// Links are followed here.
+#[cfg(not(unix))]
+pub(crate) fn is_link(_: &io::Error) -> bool {
+    false
+}
+
+/// Whether a file has one name only, so that no other directory has it too.
+#[cfg(unix)]
+pub(crate) fn is_alone(file: &File) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    Ok(file.metadata()?.nlink() <= 1)
+}
+
+/// Not known here.
+#[cfg(not(unix))]
+pub(crate) fn is_alone(_: &File) -> io::Result<bool> {
+    Ok(true)
 }
 
 /// Which file it is, whatever its name; unknown where the platform cannot tell.

@@ -187,7 +187,12 @@ impl Core {
                     repaired = true;
                     self.renew(session.generation).await?;
                 }
-                Verdict::SessionLost(error) => return Err(error),
+                Verdict::SessionLost(error) => {
+                    // A session that is forgotten the moment it is there is none: what is next is a new
+                    // connection, with the pauses of one, and not another session each second (HT-10).
+                    self.end("the server forgets each session at once");
+                    return Err(error);
+                }
                 Verdict::Wait(pause) if waits < MAX_WAITS && pause <= LONGEST_WAIT => {
                     shared.turned_away();
                     shared.touch();
@@ -202,6 +207,13 @@ impl Core {
                 }
             }
         }
+    }
+
+    /// Ends the connection from this side, without a word to the server.
+    fn end(&self, reason: &str) {
+        self.stop.cancel();
+        self.hub.pending.close(reason);
+        self.hub.events.close(reason);
     }
 
     /// One notification or answer. Any 2xx is a yes, whatever its body (HT-08).

@@ -163,13 +163,7 @@ impl Listing {
         let shown = shown_name(self.kind, &item, self.items.len() + self.dropped.len());
         match usable_name(self.kind, &item, self.headers) {
             Err(reason) => self.dropped.push((shown, reason)),
-            Ok(name) if names.contains(&name) => {
-                if !repeated {
-                    let noun = self.kind.noun();
-                    self.warnings
-                        .push(format!("the {noun} `{shown}` is listed twice; the first definition counts"));
-                }
-            }
+            Ok(name) if names.contains(&name) => self.take_again(&name, &item, shown, repeated),
             Ok(name) => match edit::raw(item) {
                 Ok(raw) => {
                     names.insert(name);
@@ -177,6 +171,28 @@ impl Listing {
                 }
                 Err(error) => self.dropped.push((shown, error.to_string())),
             },
+        }
+    }
+
+    /// A second definition under a known name. The same once more is one; another one leaves both out:
+    /// nobody could say which of them a call is about, and only one of them was looked at.
+    fn take_again(&mut self, name: &str, item: &str, shown: String, repeated: bool) {
+        let key = self.kind.key();
+        let is_it =
+            |have: &RawValue| edit::get(have.get(), key).and_then(edit::string).as_deref() == Some(name);
+        let same = self.items.iter().find(|have| is_it(have)).map(|have| have.get() == item);
+        match same {
+            Some(true) if repeated => {}
+            Some(true) => {
+                let noun = self.kind.noun();
+                self.warnings.push(format!("the {noun} `{shown}` is listed twice"));
+            }
+            Some(false) => {
+                self.items.retain(|have| !is_it(have));
+                self.dropped.push((shown, "it is listed twice, with different definitions".to_owned()));
+            }
+            // Left out already, with its reason.
+            None => {}
         }
     }
 }

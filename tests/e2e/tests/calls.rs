@@ -151,6 +151,26 @@ fn st_15_a_server_that_dies_fails_the_call_at_once_and_the_call_is_not_sent_agai
 }
 
 #[test]
+fn gate_masked_end_what_a_server_printed_of_its_environment_before_it_died_stands_nowhere() {
+    let sandbox = sandbox();
+    sandbox.run_with(&["secret", "set", "TOKEN_OF_FIX"], "sup3r-secret-value", &[]).exits(0);
+    sandbox.configure_trusted("die", &[], "    env: { TOKEN: \"${TOKEN_OF_FIX}\" }\n");
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    let died = client.call("fix__die", &json!({})).to_string();
+    let status = sandbox.run(&["mcp", "status", "--json"]).exits(0);
+    let last = status.json()["servers"][0]["last_error"]["reason"].to_string();
+    assert!(last.contains("told before the end: ***"), "{last}");
+    let logs = sandbox.run(&["logs", "fix"]).exits(0).stdout;
+    let own = sandbox.read("data/log/gateway.log");
+    assert!(own.contains("connection ended"), "{own}");
+    let human = sandbox.run(&["mcp", "status"]).exits(0).stdout;
+    for text in [died, status.stdout, human, logs, own] {
+        assert!(!text.contains("sup3r-secret-value"), "{text}");
+    }
+}
+
+#[test]
 fn st_08_a_large_result_arrives_byte_for_byte() {
     let sandbox = sandbox();
     sandbox.configure_fixture(&[], ALLOW);

@@ -303,6 +303,56 @@ fn ht_10_and_ht_27_a_forgotten_session_is_renewed_once_and_ended_at_the_end() {
     assert!(ledger.contains("DELETE s"), "{ledger}");
 }
 
+#[test]
+fn gate_forgotten_ht_10_a_server_that_forgets_each_session_at_once_is_not_asked_for_ever() {
+    let answer = |status: &str, headers: &str, body: &str| {
+        let length = body.len();
+        format!(
+            "HTTP/1.1 {status}\r\n{headers}content-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+        )
+    };
+    let mut lists = 0;
+    let receiver = toolgate_e2e::Receiver::start(move |request| {
+        let body: Value = serde_json::from_str(&request.body).unwrap_or_default();
+        let result =
+            |result: Value| json!({ "jsonrpc": "2.0", "id": body["id"], "result": result }).to_string();
+        match body["method"].as_str() {
+            Some("initialize") => answer(
+                "200 OK",
+                "mcp-session-id: s\r\n",
+                &result(json!({
+                    "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
+                    "serverInfo": { "name": "forgetful", "version": "1" },
+                })),
+            ),
+            Some("notifications/initialized") => answer("202 Accepted", "", ""),
+            Some("tools/list") if lists == 0 => {
+                lists += 1;
+                answer(
+                    "200 OK",
+                    "",
+                    &result(json!({ "tools": [{ "name": "echo", "inputSchema": { "type": "object" } }] })),
+                )
+            }
+            None => answer("405 Method Not Allowed", "", ""),
+            _ => answer("404 Not Found", "", ""),
+        }
+    });
+    let sandbox = sandbox();
+    sandbox.configure(&format!(
+        "servers:\n  fix: {{ url: \"http://127.0.0.1:{}/mcp\", protocol: legacy }}\npersonas:\n  default:\n    servers: [fix]\n{ALLOW}",
+        receiver.port
+    ));
+    let mut client = sandbox.serve_alone(&[]);
+    client.initialize();
+    let failed = client.call("fix__echo", &json!({}));
+    assert_eq!(failed["isError"], true, "{failed}");
+    let initializes = || receiver.requests().iter().filter(|it| it.body.contains("\"initialize\"")).count();
+    // One for the connection and one in place of the session that was forgotten; nobody needs another.
+    std::thread::sleep(std::time::Duration::from_millis(3500));
+    assert_eq!(initializes(), 2, "{:?}", receiver.requests());
+}
+
 /// An entry for the event stream of a 2024-11-05 server.
 fn old_sse(url: &str, transport: &str) -> String {
     let url = url.replace("/mcp/?k=a%2Fb", "/sse");

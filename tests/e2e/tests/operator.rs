@@ -6,6 +6,9 @@ use crate::sandbox;
 /// What these tests type.
 pub(crate) const PIN: &str = "horse-battery-7";
 
+/// A persona that has the fixture without being asked.
+const ALLOW_FIX: &str = "    capabilities: { allow: [\"mcp.call:fix\"] }\n";
+
 /// Sets the PIN at a terminal.
 pub(crate) fn with_pin(sandbox: &toolgate_e2e::Sandbox) {
     sandbox
@@ -91,6 +94,101 @@ fn a_proof_whose_file_was_taken_away_is_a_refusal_and_no_missing_proof() {
     sandbox.run(&["operator", "init"]).exits(5);
     let doctor = sandbox.run(&["doctor"]).exits(1);
     assert!(doctor.stdout.contains("its file is gone"), "{doctor:?}");
+}
+
+#[test]
+fn gate_proof_record_a_proof_whose_file_was_replaced_is_a_refusal() {
+    let sandbox = sandbox();
+    sandbox.configure_fixture(&[], "");
+    with_pin(&sandbox);
+    let file = sandbox.data().join("operator.json");
+    let own = std::fs::read(&file).unwrap();
+    let forged = r#"{"format":1,"agents_uid":4711,"failures":0,"failed_at_ms":0}"#;
+    std::fs::write(&file, forged).unwrap();
+    let refused = sandbox.run(&["token", "issue"]).exits(5);
+    assert!(refused.stderr.contains("another one than was set"), "{refused:?}");
+    std::fs::write(&file, own).unwrap();
+    sandbox.type_to(&["token", "issue"], &[("Operator PIN: ", "wrong-guess")]).exits(3);
+    // Tries that failed change the file, and not what was set.
+    sandbox.type_to(&["token", "issue"], &[("Operator PIN: ", PIN)]).exits(0);
+}
+
+#[test]
+fn gate_takes_back_a_denial_for_tools_that_read_takes_back_no_wider_word_without_the_operator() {
+    const DENY: [&str; 3] = ["mcp", "deny", "fix/echo"];
+    const DENY_READING: [&str; 4] = ["mcp", "deny", "fix/echo", "--read-only"];
+    let sandbox = sandbox();
+    sandbox.configure_fixture(&[], ALLOW_FIX);
+    with_pin(&sandbox);
+    let call =
+        |code: i32| sandbox.run(&["mcp", "call", "fix.echo", "--json", r#"{"message":"a"}"#]).exits(code);
+    call(0);
+    sandbox.run(&DENY).exits(0);
+    call(3);
+    // `echo` does not say that it only reads, so a narrower denial would set it free.
+    sandbox.run_detached(&sandbox.command(&DENY_READING), "").exits(3);
+    call(3);
+    sandbox.type_to(&["mcp", "ask", "fix/echo"], &[("Operator PIN: ", PIN)]).exits(0);
+    sandbox.run_detached(&sandbox.command(&DENY_READING), "").exits(3);
+    call(3);
+    sandbox.type_to(&DENY_READING, &[("Operator PIN: ", PIN)]).exits(0);
+    call(0);
+}
+
+#[test]
+fn gate_linked_a_data_directory_that_borrows_the_state_of_another_answers_nothing() {
+    let sandbox = sandbox();
+    sandbox.configure_fixture(&[], "");
+    with_pin(&sandbox);
+    let asked = sandbox.run(&["mcp", "call", "fix.echo", "--output", "json"]).exits(3).json();
+    let ask = asked["_meta"]["toolgate/error"]["ask"].as_str().unwrap().to_owned();
+    let state = sandbox.data().join("state.db");
+    for (name, hard) in [("soft", false), ("hard", true)] {
+        let other = sandbox.path(name);
+        std::fs::create_dir(&other).unwrap();
+        if hard {
+            std::fs::hard_link(&state, other.join("state.db")).unwrap();
+        } else {
+            std::os::unix::fs::symlink(&state, other.join("state.db")).unwrap();
+        }
+        let borrowed = std::fs::read_to_string(sandbox.config_file())
+            .unwrap()
+            .replace(&sandbox.data().display().to_string(), &other.display().to_string());
+        assert!(borrowed.contains(&other.display().to_string()), "{borrowed}");
+        let config = sandbox.write(&format!("{name}.yaml"), borrowed);
+        let command = sandbox.command(&["--config", &config, "approvals", "grant", &ask, "--for", "persona"]);
+        let refused = sandbox.run_detached(&command, "").exits(5);
+        assert!(refused.stderr.contains("it is a link"), "{refused:?}");
+        std::fs::remove_file(other.join("state.db")).unwrap();
+    }
+    sandbox.run(&["mcp", "call", "fix.echo"]).exits(3);
+}
+
+#[test]
+fn freezes_that_fill_the_list_push_none_out_and_leave_room_for_one_of_everything() {
+    let sandbox = sandbox();
+    sandbox.configure_fixture(&[], ALLOW_FIX);
+    sandbox.run(&["mcp", "call", "fix.echo", "--json", r#"{"message":"a"}"#]).exits(0);
+    let state = rusqlite::Connection::open(sandbox.data().join("state.db")).unwrap();
+    let fill = |from: u32, to: u32| {
+        for number in from..to {
+            let name = format!("a{number:05}");
+            state.execute("INSERT INTO frozen VALUES ('plugin', ?1, 'r', 'me', 0)", [&name]).unwrap();
+        }
+    };
+    fill(0, 998);
+    sandbox.run(&["freeze", "--server", "fix", "--reason", "r"]).exits(0);
+    let full = sandbox.run(&["freeze", "--plugin", "b/b", "--reason", "r"]).exits(1);
+    assert!(full.stderr.contains("999 freezes are kept"), "{full:?}");
+    sandbox.run(&["mcp", "call", "fix.echo"]).exits(3);
+    sandbox.run(&["freeze", "--all", "--reason", "r"]).exits(0);
+    // More than can be read: what was left out could be the server's.
+    fill(998, 1_100);
+    let refused = sandbox.run(&["mcp", "call", "fix.echo"]).exits(3);
+    assert!(
+        refused.stdout.contains("cannot be read") || refused.stderr.contains("cannot be read"),
+        "{refused:?}"
+    );
 }
 
 #[test]

@@ -219,6 +219,27 @@ fn gate_twins_se_14_two_tools_under_one_name_are_both_left_out() {
 }
 
 #[test]
+fn gate_listed_twice_another_definition_under_a_pinned_name_leaves_both_out() {
+    let tool = |description: &str| json!({ "name": "read", "description": description, "inputSchema": { "type": "object" } });
+    let sandbox = sandbox();
+    let other = json!({ "name": "received", "inputSchema": { "type": "object" } });
+    let tools = sandbox.write("tools.json", json!([tool("Reads."), other, tool("Reads.")]).to_string());
+    sandbox.configure_fixture(&["--tools", &tools], ALLOW);
+    let shown = |expected: &[&str]| {
+        let mut client = sandbox.serve_alone(&[]);
+        client.initialize();
+        assert_eq!(client.tool_names(), expected);
+    };
+    // The same twice is one.
+    shown(&["fix__read", "fix__received"]);
+    sandbox.write("tools.json", json!([tool("Reads."), other, tool("Reads, and writes.")]).to_string());
+    shown(&["fix__received"]);
+    let status = sandbox.run(&["mcp", "status", "--json"]).exits(0).json();
+    let dropped = status["servers"][0]["dropped"].to_string();
+    assert!(dropped.contains("with different definitions"), "{dropped}");
+}
+
+#[test]
 fn gate_recheck_a_definition_that_changes_between_verdict_and_sending_is_judged_again() {
     let sandbox = sandbox();
     let tools = sandbox.write("tools.json", TWO);

@@ -189,6 +189,24 @@ fn gate_idle_exit_the_gateway_ends_some_time_after_its_last_client_and_its_serve
 }
 
 #[test]
+fn gate_guests_a_gateway_stays_while_somebody_is_at_its_door() {
+    let sandbox = sandbox();
+    with_ledger(&sandbox, "", "serve: { idle_exit: 500ms }\n");
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    let gateway = sandbox.gateway().unwrap();
+    let silent = UnixStream::connect(sandbox.data().join("run/gateway.sock")).unwrap();
+    assert_eq!(client.close(), 0);
+    // Three times as long as it stays without anybody.
+    std::thread::sleep(Duration::from_millis(1500));
+    let mut next = sandbox.serve_stdio(&[]);
+    next.initialize();
+    echo(&mut next, "the door was never shut");
+    assert_eq!(sandbox.gateway(), Some(gateway));
+    drop(silent);
+}
+
+#[test]
 fn a_gateway_over_http_serves_clients_on_pipes_too() {
     let sandbox = sandbox();
     with_ledger(&sandbox, "    instance: shared\n", "");

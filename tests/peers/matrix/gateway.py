@@ -44,7 +44,7 @@ class Gateway:
         shutil.copytree(self.template, place / "data")
         config = configure(place, [server])
         toolgate = str(self.places.toolgate)
-        command = [toolgate, "--config", str(config), "serve", "--stdio", "--server", server.name]
+        command = [toolgate, "--config", str(config), "serve", "--stdio", "--no-share", "--server", server.name]
         log = place / "log"
         # The shell only keeps the log: it becomes Toolgate.
         return {"command": ["/bin/sh", "-c", 'exec "$@" 2>"$0"', str(log), *command]}

@@ -33,7 +33,11 @@ async fn init(explicit: Option<&Path>, args: &OperatorInit) -> Result<(), Failur
         operator.set_pin(&pin).map_err(operator::failure)?;
         ("pin", "the operator PIN is set; verbs that widen ask for it at the terminal".to_owned())
     };
-    let row = AuditRow::new(Event::OperatorProofSet).with("proof", how).with("uid", sys::user());
+    let digest = operator.digest().map_err(operator::failure)?.unwrap_or_default();
+    let row = AuditRow::new(Event::OperatorProofSet)
+        .with("proof", how)
+        .with("uid", sys::user())
+        .with("record", digest);
     store.append(row).await.map_err(context::store_failure)?;
     output::line(&told)
 }

@@ -50,6 +50,7 @@ pub(crate) fn read_server(
     let bind = read_layer(reader, &mut fields, layer);
     // Where the transport is wrong the rest is read all the same, so that one run shows every mistake.
     let mut server = Server::stdio(name.name(), "", Vec::new());
+    server.held = whole.node.held();
     let transport = transport::read(reader, &mut fields, &whole, layer);
     let is_reachable = transport.is_some();
     if let Some(transport) = transport {

@@ -45,6 +45,13 @@ pub struct Claim {
     data_dir: PathBuf,
 }
 
+impl Drop for Claim {
+    /// Whoever reads afterwards finds nobody, and not the number of a process that is another one by then.
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(run_dir(&self.data_dir).join("gateway.json"));
+    }
+}
+
 /// Why a data directory was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum ClaimError {

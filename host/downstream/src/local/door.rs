@@ -58,7 +58,7 @@ pub struct Room {
 pub struct DoorOptions {
     /// What a client has to agree with.
     pub standing: Standing,
-    /// How long to stay without a session and without anything that goes on; for ever where there is none.
+    /// How long to stay without anybody and without anything that goes on; for ever where there is none.
     pub idle_exit: Option<Duration>,
     /// Closes the door and ends all sessions.
     pub shutdown: CancellationToken,
@@ -103,8 +103,8 @@ impl Door {
     /// Lets clients in until it is told to stop or nobody is left.
     pub async fn keep(self, behind: Arc<dyn Answering>, options: DoorOptions) -> Ended {
         let options = Arc::new(options);
-        let (sessions, count) = watch::channel(0usize);
-        let sessions = Arc::new(sessions);
+        let (guests, count) = watch::channel(0usize);
+        let guests = Arc::new(guests);
         let tasks = TaskTracker::new();
         let alone = alone(count, options.idle_exit, Arc::clone(&behind));
         tokio::pin!(alone);
@@ -117,13 +117,12 @@ impl Door {
             };
             match accepted {
                 Ok((stream, _)) if tasks.len() < MAX_CLIENTS => {
-                    let guest = Guest {
-                        behind: Arc::clone(&behind),
-                        options: Arc::clone(&options),
-                        sessions: Arc::clone(&sessions),
-                    };
+                    let guest = Guest { behind: Arc::clone(&behind), options: Arc::clone(&options) };
+                    // From its first moment: a door that closes while somebody greets would leave the
+                    // directory taken, and nobody could be served until it was free.
+                    let counted = Counted::new(&guests);
                     tasks.spawn(async move {
-                        if let Err(error) = guest.receive(stream).await {
+                        if let Err(error) = guest.receive(stream, counted).await {
                             tracing::debug!(%error, "a client on the socket has gone");
                         }
                     });
@@ -145,7 +144,7 @@ impl Door {
     }
 }
 
-/// Resolves when there was no session for so long, and nothing goes on.
+/// Resolves when there was nobody for so long, and nothing goes on.
 async fn alone(mut count: watch::Receiver<usize>, idle_exit: Option<Duration>, behind: Arc<dyn Answering>) {
     let Some(wait) = idle_exit else { return std::future::pending().await };
     loop {
@@ -153,8 +152,10 @@ async fn alone(mut count: watch::Receiver<usize>, idle_exit: Option<Duration>, b
             return std::future::pending().await;
         }
         tokio::select! {
-            () = idle(wait, &*behind) => return,
+            // First: whoever came in the moment in which the wait was over is here.
+            biased;
             changed = count.changed() => if changed.is_err() { return std::future::pending().await },
+            () = idle(wait, &*behind) => return,
         }
     }
 }
@@ -166,13 +167,13 @@ async fn idle(wait: Duration, behind: &dyn Answering) {
     }
 }
 
-/// One session that counts.
+/// One of those who are here: with a session, a question, or a greeting that is not over.
 struct Counted(Arc<watch::Sender<usize>>);
 
 impl Counted {
-    fn new(sessions: &Arc<watch::Sender<usize>>) -> Self {
-        sessions.send_modify(|count| *count += 1);
-        Self(Arc::clone(sessions))
+    fn new(guests: &Arc<watch::Sender<usize>>) -> Self {
+        guests.send_modify(|count| *count += 1);
+        Self(Arc::clone(guests))
     }
 }
 
@@ -186,11 +187,10 @@ impl Drop for Counted {
 struct Guest {
     behind: Arc<dyn Answering>,
     options: Arc<DoorOptions>,
-    sessions: Arc<watch::Sender<usize>>,
 }
 
 impl Guest {
-    async fn receive(&self, stream: UnixStream) -> io::Result<()> {
+    async fn receive(&self, stream: UnixStream, counted: Counted) -> io::Result<()> {
         let user = stream.peer_cred()?.uid();
         if !is_owner(user) {
             tracing::warn!(user, "somebody else than the owner came to the socket and was turned away");
@@ -213,8 +213,6 @@ impl Guest {
             let reply = answer.map_or_else(Reply::Refused, |value| Reply::Done { value });
             return say(&mut to, &reply).await;
         }
-        // Counted before anything is loaded for it, so that nobody closes up meanwhile.
-        let counted = Counted::new(&self.sessions);
         match self.behind.room(&hello).await {
             Err(refused) => say(&mut to, &Reply::Refused(refused)).await,
             Ok(room) => {

@@ -4,9 +4,10 @@
 //! labels of toolgate.yaml, and the second to the binding. They are read as a whole when
 //! [`version`](State::version) says that another process changed something.
 //!
-//! Bounds: 10,000 standing decisions, 1,000 frozen things.
+//! Bounds: 10,000 standing decisions, 1,000 frozen things. One more is refused, but for a freeze of
+//! everything. Where there are more all the same, they cannot be read: what was left out could be a denial.
 
-use rusqlite::params;
+use rusqlite::{Connection, params};
 use serde::Serialize;
 
 use super::State;
@@ -106,12 +107,26 @@ impl State {
             .map_err(database.error("look for changes"))
     }
 
-    /// Sets or replaces a standing decision.
-    pub(crate) fn set_standing(&self, decision: &StandingDecision) -> Result<(), StoreError> {
+    /// Sets or replaces a standing decision. False, and nothing is changed, where that takes back what was
+    /// decided and the operator was not `proven`.
+    pub(crate) fn set_standing(&self, decision: &StandingDecision, proven: bool) -> Result<bool, StoreError> {
         let now = self.now_ms();
         let mut database = self.database();
         let failed = database.error("record a standing decision");
         let transaction = database.write("record a standing decision")?;
+        let others: i64 = transaction
+            .query_row(
+                "SELECT count(*) FROM standing WHERE NOT (persona = ?1 AND pattern = ?2)",
+                params![decision.persona, decision.pattern],
+                |row| row.get(0),
+            )
+            .map_err(&failed)?;
+        if others >= MAX_STANDING {
+            return Err(StoreError::TooManyStanding { what: "standing decisions", limit: MAX_STANDING });
+        }
+        if !proven && takes_back(&transaction, decision).map_err(&failed)? {
+            return Ok(false);
+        }
         transaction
             .execute(
                 "INSERT OR REPLACE INTO standing \
@@ -127,7 +142,14 @@ impl State {
                 ],
             )
             .map_err(&failed)?;
-        transaction.commit().map_err(&failed)
+        transaction.commit().map_err(&failed)?;
+        Ok(true)
+    }
+
+    /// Whether a decision would take back a part of the one that it replaces.
+    pub(crate) fn takes_back(&self, decision: &StandingDecision) -> Result<bool, StoreError> {
+        let database = self.database();
+        takes_back(&database.connection, decision).map_err(database.error("look for a standing decision"))
     }
 
     /// Every standing decision, in a stable order.
@@ -139,7 +161,7 @@ impl State {
                  ORDER BY persona, pattern LIMIT ?1",
             )?;
             statement
-                .query_map([MAX_STANDING], |row| {
+                .query_map([MAX_STANDING + 1], |row| {
                     let word: String = row.get(2)?;
                     let decision = match word.as_str() {
                         "allow" => Standing::Allow,
@@ -157,7 +179,8 @@ impl State {
                 })?
                 .collect()
         };
-        all().map_err(database.error("read the standing decisions"))
+        let all = all().map_err(database.error("read the standing decisions"))?;
+        within(all, "standing decisions", MAX_STANDING)
     }
 
     /// Freezes; a second freeze of the same thing keeps the later reason.
@@ -167,6 +190,17 @@ impl State {
         let mut database = self.database();
         let failed = database.error("freeze");
         let transaction = database.write("freeze")?;
+        let others: i64 = transaction
+            .query_row(
+                "SELECT count(*) FROM frozen WHERE NOT (kind = ?1 AND name = ?2)",
+                params![kind, name],
+                |row| row.get(0),
+            )
+            .map_err(&failed)?;
+        // Room for a freeze of everything is kept.
+        if others + 1 >= MAX_FROZEN && freeze.what != Frozen::All {
+            return Err(StoreError::TooManyStanding { what: "freezes", limit: MAX_FROZEN - 1 });
+        }
         transaction
             .execute(
                 "INSERT OR REPLACE INTO frozen (kind, name, reason, frozen_by, frozen_at_ms) \
@@ -198,7 +232,7 @@ impl State {
                 "SELECT kind, name, reason, frozen_by FROM frozen ORDER BY kind, name LIMIT ?1",
             )?;
             statement
-                .query_map([MAX_FROZEN], |row| {
+                .query_map([MAX_FROZEN + 1], |row| {
                     let (kind, name): (String, String) = (row.get(0)?, row.get(1)?);
                     let what = match kind.as_str() {
                         "server" => Frozen::Server(name),
@@ -209,7 +243,29 @@ impl State {
                 })?
                 .collect()
         };
-        all().map_err(database.error("read what is frozen"))
+        let all = all().map_err(database.error("read what is frozen"))?;
+        within(all, "freezes", MAX_FROZEN)
+    }
+}
+
+/// A decision about tools that only read replaces one about all of them, which takes the rest back: the
+/// denial, or the ask. Of what was allowed nothing is kept by any narrower word.
+fn takes_back(connection: &Connection, decision: &StandingDecision) -> rusqlite::Result<bool> {
+    if !decision.read_only {
+        return Ok(false);
+    }
+    connection
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM standing WHERE persona = ?1 AND pattern = ?2 \
+             AND decision <> 'allow' AND NOT read_only)",
+        )?
+        .query_row(params![decision.persona, decision.pattern], |row| row.get(0))
+}
+
+fn within<T>(all: Vec<T>, what: &'static str, limit: i64) -> Result<Vec<T>, StoreError> {
+    match i64::try_from(all.len()) {
+        Ok(count) if count <= limit => Ok(all),
+        _ => Err(StoreError::TooManyStanding { what, limit }),
     }
 }
 

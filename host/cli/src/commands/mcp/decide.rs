@@ -38,15 +38,22 @@ pub(crate) async fn decide(
         Standing::Ask => operator::prove(&config, &format!("From now on {pattern} asks."))?.approver(),
         Standing::Deny => format!("uid {}", crate::sys::user()),
     };
+    let proven = decision != Standing::Deny;
     let store = context::store(&config, "cli")?;
-    let row = StandingDecision {
+    let mut row = StandingDecision {
         persona: caller.persona,
         pattern,
         decision,
         read_only: args.read_only,
         decided_by,
     };
-    store.set_standing(&row).await.map_err(context::store_failure)?;
+    if !store.set_standing(&row, proven).await.map_err(context::store_failure)? {
+        // In place of a denial, or of an ask, for every tool it frees those that do more than read.
+        let what =
+            format!("From now on {} is denied only where a tool says that it only reads.", row.pattern);
+        row.decided_by = operator::prove(&config, &what)?.approver();
+        store.set_standing(&row, true).await.map_err(context::store_failure)?;
+    }
     let overruled = overruled(&config, &row);
     if args.json {
         return output::json(&json!({ "decision": row, "overruled_by": overruled }));

@@ -271,3 +271,24 @@ fn an_empty_allow_list_allows_all_and_says_so() {
     assert!(notices("{command: x, tools: {allow: []}}").contains("allows every tool"));
     assert_eq!(notices("{command: x, tools: {deny: [a]}}"), "");
 }
+
+#[test]
+fn sec_006_what_a_variable_held_is_taken_out_of_texts_wherever_it_stands_in_the_entry() {
+    let mut home = Home::with_config(
+        "servers:\n  web: { url: \"https://x.example/?k=${KEY}\", headers: { Authorization: \"Bearer ${TOKEN}\", X-Plain: \"Basic bGl0ZXJhbA==\" } }\n  \
+         local: { command: x, args: [\"--key=${KEY}\"], cwd: \"${HOME}/w\", env: { A: \"pre ${TOKEN}\", LONGER: \"${TOKEN}-and-more\", PEM: \"${PEM}\" } }\n",
+    );
+    home.set("TOKEN", "t0ken-value");
+    home.set("KEY", "k3y-value");
+    home.set("PEM", "-----BEGIN-----\nMIIabc\"def\n-----END-----");
+    let config = home.load().unwrap();
+    let web = &config.servers["web"];
+    let text = "refused t0ken-value of k3y-value, bGl0ZXJhbA==";
+    assert_eq!(web.without_secrets(text), "refused *** of ***, ***");
+    let local = &config.servers["local"];
+    let text = "t0ken-value-and-more t0ken-value k3y-value MIIabc\"def MIIabc\\\"def";
+    assert_eq!(local.without_secrets(text), "*** *** *** *** ***");
+    // What says where things are stands in every path.
+    let place = home.path("w").display().to_string();
+    assert_eq!(local.without_secrets(&place), place);
+}

@@ -14,7 +14,7 @@ fn a_standing_decision_is_replaced_and_seen_by_another_process() {
             read_only: false,
             decided_by: "operator".to_owned(),
         };
-        run(bench.store().set_standing(&standing)).unwrap();
+        run(bench.store().set_standing(&standing, true)).unwrap();
         assert_eq!(other.standing().unwrap(), [standing]);
     }
     assert_ne!(other.state_version().unwrap(), before, "a gateway notices that something changed");
