@@ -29,11 +29,15 @@ fn a_bad_definition_is_left_out_alone_and_named() {
 }
 
 #[test]
-fn of_two_tools_with_one_name_the_first_counts() {
-    let listing = take_all(&[GOOD, r#"{"name":"good","title":"x","inputSchema":{"type":"object"}}"#]);
-    assert_eq!(listing.items.len(), 1);
-    assert_eq!(listing.items[0].get(), GOOD);
+fn two_tools_with_one_name_are_one_if_they_are_the_same_and_none_if_they_differ() {
+    let listing = take_all(&[GOOD, GOOD]);
+    assert_eq!((listing.items.len(), listing.dropped.len()), (1, 0));
     assert!(listing.warnings[0].contains("good"), "{:?}", listing.warnings);
+    let other = r#"{"name":"good","title":"x","inputSchema":{"type":"object"}}"#;
+    let listing = take_all(&[GOOD, other, GOOD]);
+    assert!(listing.items.is_empty(), "{:?}", listing.items);
+    assert_eq!(listing.dropped.len(), 1);
+    assert!(listing.dropped[0].1.contains("different definitions"), "{:?}", listing.dropped);
 }
 
 #[test]
