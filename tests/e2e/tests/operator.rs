@@ -178,8 +178,8 @@ fn freezes_that_fill_the_list_push_none_out_and_leave_room_for_one_of_everything
     };
     fill(0, 998);
     sandbox.run(&["freeze", "--server", "fix", "--reason", "r"]).exits(0);
-    let full = sandbox.run(&["freeze", "--plugin", "b/b", "--reason", "r"]).exits(1);
-    assert!(full.stderr.contains("999 freezes are kept"), "{full:?}");
+    let refused = sandbox.run(&["freeze", "--plugin", "b/b", "--reason", "r"]).exits(1);
+    assert!(refused.stderr.contains("999 freezes are kept"), "{refused:?}");
     sandbox.run(&["mcp", "call", "fix.echo"]).exits(3);
     sandbox.run(&["freeze", "--all", "--reason", "r"]).exits(0);
     // More than can be read: what was left out could be the server's.
