@@ -184,6 +184,9 @@ pub(crate) struct Init {
     /// Replace a file that is already there.
     #[arg(long)]
     pub(crate) force: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

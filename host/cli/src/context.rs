@@ -53,7 +53,10 @@ pub(crate) fn config_with(
 
 fn tell_notices(config: &Config) {
     for notice in &config.warnings {
-        tracing::warn!("{notice}");
+        match &notice.place {
+            Some(place) => tracing::warn!("{place}: {}", notice.text),
+            None => tracing::warn!("{}", notice.text),
+        }
     }
 }
 

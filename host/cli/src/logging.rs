@@ -17,6 +17,7 @@ use std::sync::OnceLock;
 
 use toolgate_base::display;
 use toolgate_base::rotate::RotatingFile;
+use toolgate_gateway::CONNECT_LOG;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -38,8 +39,9 @@ pub(crate) fn own_file(data_dir: &Path) -> PathBuf {
     data_dir.join("log").join("gateway.log")
 }
 
-/// Starts the log. `TOOLGATE_LOG` says how much, else `verbose`; the file has `info` at least.
-pub(crate) fn start(verbose: u8, on_stderr: bool) {
+/// Starts the log. `TOOLGATE_LOG` says how much, else `verbose`; the file has `info` at least. Where the
+/// command `tells_failures` to connect itself, the log does not say them a second time.
+pub(crate) fn start(verbose: u8, on_stderr: bool, tells_failures: bool) {
     let _ = ON_STDERR.set(on_stderr);
     let filter = |quiet: &str| {
         let default = match verbose {
@@ -49,12 +51,13 @@ pub(crate) fn start(verbose: u8, on_stderr: bool) {
         };
         EnvFilter::try_from_env("TOOLGATE_LOG").unwrap_or_else(|_| EnvFilter::new(default))
     };
+    let quiet = format!("warn,{CONNECT_LOG}=off");
     let screen = on_stderr.then(|| {
         tracing_subscriber::fmt::layer()
             .with_writer(Escaped(to_stderr))
             .with_ansi(false)
             .with_target(false)
-            .with_filter(filter("warn"))
+            .with_filter(filter(if tells_failures { &quiet } else { "warn" }))
     });
     let file = tracing_subscriber::fmt::layer()
         .with_writer(Escaped(to_file))

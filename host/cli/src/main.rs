@@ -23,7 +23,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, Mcp};
 use crate::exit::Failure;
 
 fn main() -> ExitCode {
@@ -38,7 +38,7 @@ fn main() -> ExitCode {
         Command::Gateway(args) if args.detach => return sys::detach(),
         _ => {}
     }
-    logging::start(cli.verbose, !matches!(cli.command, Command::Gateway(_)));
+    logging::start(cli.verbose, !matches!(cli.command, Command::Gateway(_)), tells_failures(&cli.command));
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return Failure::failed(format!("cannot start: {error}")).report(),
@@ -50,6 +50,11 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
+}
+
+/// Whether a command's own output says why a server cannot be reached.
+fn tells_failures(command: &Command) -> bool {
+    matches!(command, Command::Mcp(Mcp::Add(_) | Mcp::Status(_) | Mcp::Pin(_) | Mcp::Diff(_)))
 }
 
 /// `--help` and `--version` are no errors; everything else clap says is exit code 2.

@@ -208,8 +208,9 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("`{shown}`")
 }
 
-/// `; did you mean `x`?` for the nearest of `choices`, or nothing where none is near.
-pub(crate) fn nearest<'a>(text: &str, choices: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+/// The one of `choices` that whoever wrote `text` may have meant, or nothing where none is near: at most one
+/// slip more than a quarter of its characters, whatever the case.
+pub fn nearest<'a>(text: &str, choices: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = text.to_lowercase();
     choices
         .into_iter()

@@ -44,7 +44,7 @@ pub mod trust;
 pub use toolgate_base::Timeouts;
 
 pub use discover::{Found, FoundBy, LookedAt, discover, user_config_dir};
-pub use error::{ConfigError, Level, Notice, Place, Problem};
+pub use error::{ConfigError, Level, Notice, Place, Problem, nearest};
 pub use expand::{VariableSource, VariableUse};
 pub use index::{Index, SourceHost, Updates};
 pub use load::{load, load_locked, load_with};

@@ -270,11 +270,14 @@ impl Gateway {
 
     fn note_failure(&self, link: &Link, server: &Server, error: &str) {
         let error = server.without_secrets(error);
-        tracing::warn!(server = %server.name, %error, "cannot connect");
+        tracing::warn!(target: CONNECT_LOG, server = %server.name, %error, "cannot connect");
         self.note_connect_failed(server, &error);
         link.with_health(|health| health.failed(Instant::now(), error, jitter()));
     }
 }
+
+/// The target of what the log says about connections that fail, for programs that say it themselves.
+pub const CONNECT_LOG: &str = "toolgate::connect";
 
 /// Between 0 and 1, so that servers that fell together do not come back together.
 pub(crate) fn jitter() -> f64 {

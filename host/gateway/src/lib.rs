@@ -79,7 +79,7 @@ pub use call::Call;
 pub use caller::{Caller, FalseClaim};
 pub use catalog::{PAGE, Page};
 pub use client::{AskError, Asker, Client};
-pub use connect::OpenError;
+pub use connect::{CONNECT_LOG, OpenError};
 pub use explain::{Explanation, PolicyLine};
 pub use find::Target;
 pub use links::LastError;

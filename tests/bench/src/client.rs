@@ -1,5 +1,6 @@
 //! Calls over kept-alive connections, one thread each, with nothing between the clock and the socket. The
-//! client accepts JSON alone, so that every answer is one body.
+//! client accepts JSON alone, so that every answer is one body, but where other programs are measured: many
+//! of them answer with a stream of events only.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -21,11 +22,18 @@ pub(crate) enum Era {
 pub(crate) struct Load {
     address: SocketAddr,
     era: Era,
+    path: String,
     /// Headers of every request, each with its line end.
     headers: String,
-    tool: &'static str,
+    accept: &'static str,
+    tool: String,
     payload: usize,
 }
+
+/// One body, and nothing else.
+const JSON: &str = "application/json";
+/// What every client of the protocol accepts.
+const EITHER: &str = "application/json, text/event-stream";
 
 /// What came of it.
 pub(crate) struct Sample {
@@ -54,13 +62,25 @@ impl Era {
 impl Load {
     /// To the server itself.
     pub(crate) fn direct(address: SocketAddr, era: Era, payload: usize) -> Self {
-        Self { address, era, headers: String::new(), tool: "echo", payload }
+        let (path, tool) = ("/mcp".to_owned(), "echo".to_owned());
+        Self { address, era, path, headers: String::new(), accept: JSON, tool, payload }
     }
 
     /// Through a gateway.
     pub(crate) fn through(address: SocketAddr, token: &str, era: Era, payload: usize) -> Self {
         let headers = format!("Authorization: Bearer {}\r\n", token.trim());
-        Self { address, era, headers, tool: "fix__echo", payload }
+        Self { headers, tool: "fix__echo".to_owned(), ..Self::direct(address, era, payload) }
+    }
+
+    /// Through another program, at this path and under its name for the tool.
+    pub(crate) fn at(address: SocketAddr, path: &str, tool: &str, payload: usize) -> Self {
+        let direct = Self::direct(address, Era::Legacy, payload);
+        Self { path: path.to_owned(), tool: tool.to_owned(), ..direct }.accepting_streams()
+    }
+
+    /// The same, with answers as streams of events accepted.
+    pub(crate) fn accepting_streams(self) -> Self {
+        Self { accept: EITHER, ..self }
     }
 
     /// Calls on so many connections for so long.
@@ -97,7 +117,7 @@ impl Load {
         let mut client = Client::connect(self)?;
         let params =
             format!(r#""name":"{}","arguments":{{"message":"{}"}}"#, self.tool, "x".repeat(self.payload));
-        let request = self.request("tools/call", Some(self.tool), &params, client.session.as_deref());
+        let request = self.request("tools/call", Some(&self.tool), &params, client.session.as_deref());
         let until = Instant::now() + length;
         let mut times = Vec::new();
         loop {
@@ -131,9 +151,9 @@ impl Load {
     }
 
     fn post(&self, body: &str, own: &str) -> Vec<u8> {
-        let (address, headers) = (self.address, &self.headers);
+        let Self { address, path, headers, accept, .. } = self;
         format!(
-            "POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nAccept: application/json\r\n{own}{headers}Content-Length: {}\r\n\r\n{body}",
+            "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nAccept: {accept}\r\n{own}{headers}Content-Length: {}\r\n\r\n{body}",
             body.len()
         )
         .into_bytes()
@@ -160,7 +180,7 @@ impl Client {
 
     fn exchange(&mut self, request: &[u8]) -> Outcome<String> {
         self.stream.write_all(request)?;
-        let mut length = 0;
+        let (mut length, mut chunked) = (0, false);
         let mut line = String::new();
         loop {
             line.clear();
@@ -170,6 +190,8 @@ impl Client {
             if let Some((name, value)) = line.split_once(':') {
                 if name.eq_ignore_ascii_case("content-length") {
                     length = value.trim().parse()?;
+                } else if name.eq_ignore_ascii_case("transfer-encoding") {
+                    chunked = value.trim().eq_ignore_ascii_case("chunked");
                 } else if name.eq_ignore_ascii_case("mcp-session-id") {
                     self.session = Some(value.trim().to_owned());
                 }
@@ -178,9 +200,27 @@ impl Client {
                 break;
             }
         }
-        let mut body = vec![0; length];
-        self.reader.read_exact(&mut body)?;
+        let mut body = Vec::new();
+        if chunked {
+            while self.chunk(&mut body)? {}
+        } else {
+            body.resize(length, 0);
+            self.reader.read_exact(&mut body)?;
+        }
         Ok(String::from_utf8(body)?)
+    }
+
+    /// One chunk of a body; false after the last (RFC 9112, 7.1).
+    fn chunk(&mut self, body: &mut Vec<u8>) -> Outcome<bool> {
+        let mut line = String::new();
+        self.reader.read_line(&mut line)?;
+        let length = usize::from_str_radix(line.trim().split(';').next().unwrap_or_default(), 16)?;
+        let begin = body.len();
+        body.resize(begin + length, 0);
+        self.reader.read_exact(body.get_mut(begin..).unwrap_or_default())?;
+        line.clear();
+        self.reader.read_line(&mut line)?;
+        Ok(length > 0)
     }
 }
 

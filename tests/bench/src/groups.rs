@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use crate::Outcome;
 use crate::client::{Era, Load, Sample};
-use crate::place::{Gateway, Inside, Place, Setup, Upstream, UpstreamKind};
+use crate::peers::{Over, Peer};
+use crate::place::{Inside, Place, Setup, Upstream, UpstreamKind};
+use crate::process::Process;
 use crate::table::Row;
 
 /// Turns that each target of a group takes.
@@ -25,15 +27,23 @@ struct Target {
     payload: usize,
     era: Era,
     upstream: UpstreamKind,
-    /// None: the server itself.
-    through: Option<Setup>,
+    /// Whether an answer may be a stream of events; what only Toolgate and the server answer never is.
+    streams: bool,
+    through: Through,
+}
+
+/// What stands between the client and the server.
+enum Through {
+    Nothing,
+    Toolgate(Setup),
+    Peer(Peer),
 }
 
 /// A target that runs.
 struct Running {
     name: String,
     load: Load,
-    gateway: Option<Gateway>,
+    between: Option<Process>,
     _upstream: Upstream,
     samples: Vec<Sample>,
     cpu: Duration,
@@ -123,6 +133,28 @@ fn audit() -> Group {
     }
 }
 
+/// Other programs with the same server behind them, in the handshake era, which all of them speak. They do
+/// not do the same work: Toolgate asks three policies, compares pins and writes its audit log.
+pub(crate) fn peers(all: Vec<Peer>, over: Over) -> Group {
+    let on = |target: Target| Target {
+        era: Era::Legacy,
+        upstream: UpstreamKind { era: Era::Legacy, tools: None },
+        streams: true,
+        ..target
+    };
+    let setup = Setup { stdio: over == Over::Stdio, ..Setup::policies(3) };
+    let mut targets = match over {
+        Over::Http => vec![on(Target::direct(SMALL))],
+        Over::Stdio => Vec::new(),
+    };
+    targets.push(on(Target::new("Toolgate, 3 policies", setup)));
+    for peer in all.into_iter().filter(|peer| peer.over == over) {
+        let name = format!("{} {}", peer.name, peer.version);
+        targets.push(on(Target { through: Through::Peer(peer), ..Target::new(name, setup) }));
+    }
+    Group { title: format!("64 B, a server over {}", over.word()), connections: vec![1, 16], targets }
+}
+
 impl Target {
     fn new(name: impl Into<String>, through: Setup) -> Self {
         Self {
@@ -130,27 +162,36 @@ impl Target {
             payload: SMALL,
             era: Era::Modern,
             upstream: UpstreamKind::MODERN,
-            through: Some(through),
+            streams: false,
+            through: Through::Toolgate(through),
         }
     }
 
     fn direct(payload: usize) -> Self {
         let plain = Self::new("direct", Setup::policies(0));
-        Self { payload, through: None, ..plain }
+        Self { payload, through: Through::Nothing, ..plain }
     }
 
     fn start(&self, place: &Place) -> Outcome<Running> {
         let upstream = place.upstream(self.upstream)?;
-        let gateway = self.through.map(|setup| place.gateway(setup, &upstream)).transpose()?;
-        let load = match &gateway {
-            Some(gateway) => Load::through(gateway.address, &gateway.token, self.era, self.payload),
-            None => Load::direct(upstream.address, self.era, self.payload),
+        let (load, between) = match &self.through {
+            Through::Nothing => (Load::direct(upstream.address, self.era, self.payload), None),
+            Through::Toolgate(setup) => {
+                let gateway = place.gateway(*setup, &upstream)?;
+                let load = Load::through(gateway.address, &gateway.token, self.era, self.payload);
+                (load, Some(gateway.process))
+            }
+            Through::Peer(peer) => {
+                let (load, process) = peer.start(&upstream, self.payload)?;
+                (load, Some(process))
+            }
         };
+        let load = if self.streams { load.accepting_streams() } else { load };
         // Connections, pins and caches are there before anything is counted.
         load.list()?;
         load.run(2, Duration::from_millis(300))?;
         let (samples, cpu) = (Vec::new(), Duration::ZERO);
-        Ok(Running { name: self.name.clone(), load, gateway, _upstream: upstream, samples, cpu })
+        Ok(Running { name: self.name.clone(), load, between, _upstream: upstream, samples, cpu })
     }
 }
 
@@ -175,7 +216,7 @@ impl Group {
 
 impl Running {
     fn turn(&mut self, connections: usize, length: Duration) -> Outcome<()> {
-        let cpu = |running: &Self| running.gateway.as_ref().map_or(Ok(Duration::ZERO), |it| it.process.cpu());
+        let cpu = |running: &Self| running.between.as_ref().map_or(Ok(Duration::ZERO), Process::cpu);
         let before = cpu(self)?;
         self.samples.push(self.load.run(connections, length)?);
         self.cpu += cpu(self)?.saturating_sub(before);
@@ -185,8 +226,8 @@ impl Running {
     fn row(&mut self, connections: usize) -> Outcome<Row> {
         let sample = Sample::of(std::mem::take(&mut self.samples));
         let cpu = std::mem::take(&mut self.cpu);
-        let memory = self.gateway.as_ref().map(|gateway| gateway.process.memory_mib()).transpose()?;
-        let cpu = self.gateway.is_some().then(|| cpu / sample.calls().max(1));
+        let memory = self.between.as_ref().map(Process::memory_mib).transpose()?;
+        let cpu = self.between.is_some().then(|| cpu / sample.calls().max(1));
         Ok(Row { name: self.name.clone(), connections, sample, cpu, memory })
     }
 }

@@ -6,13 +6,15 @@
 //! log are on wherever a row does not say otherwise.
 //!
 //! `cargo run --release -p toolgate-bench [SECONDS]` after `cargo build --release --workspace`; the
-//! seconds are those of one row. What is printed is Markdown.
+//! seconds are those of one row. `peers FILE [SECONDS]` measures other programs that stand between a client and a
+//! server instead; `tests/bench/peers/run.py` installs some and writes the file. What is printed is Markdown.
 #![allow(clippy::print_stdout)] // its output is the table
 
 mod client;
 mod groups;
 mod hook;
 mod inside;
+mod peers;
 mod place;
 mod process;
 mod start;
@@ -31,10 +33,22 @@ fn main() -> Outcome<()> {
     match words.as_slice() {
         // How this program starts itself: a gateway inside, for what the binary cannot be asked.
         ["serve", audit, config, address] => inside::serve(audit, Path::new(config), address.parse()?),
+        ["peers", file] => beside(Path::new(file), Duration::from_secs(3)),
+        ["peers", file, seconds] => beside(Path::new(file), Duration::from_secs(seconds.parse()?)),
         [] => measure(Duration::from_secs(3)),
         [seconds] => measure(Duration::from_secs(seconds.parse()?)),
         _ => Err("give the seconds of one row, or nothing".into()),
     }
+}
+
+fn beside(file: &Path, length: Duration) -> Outcome<()> {
+    let place = Place::make()?;
+    table::machine();
+    for over in [peers::Over::Http, peers::Over::Stdio] {
+        let group = groups::peers(peers::read(file)?, over);
+        table::print(&group.title, &group.run(&place, length)?);
+    }
+    Ok(())
 }
 
 fn measure(length: Duration) -> Outcome<()> {

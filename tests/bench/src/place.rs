@@ -40,6 +40,8 @@ pub(crate) struct Setup {
     pub(crate) policies: usize,
     /// Entries for the one upstream; the first is called.
     pub(crate) servers: usize,
+    /// The server is a command of its own and not the one over HTTP.
+    pub(crate) stdio: bool,
     /// None: the binary.
     pub(crate) inside: Option<Inside>,
 }
@@ -75,7 +77,7 @@ impl UpstreamKind {
 impl Setup {
     /// One server behind so many policies.
     pub(crate) fn policies(policies: usize) -> Self {
-        Self { policies, servers: 1, inside: None }
+        Self { policies, servers: 1, stdio: false, inside: None }
     }
 }
 
@@ -121,9 +123,7 @@ impl Home {
     }
 
     pub(crate) fn start(&self) -> Outcome<Gateway> {
-        let free = TcpListener::bind("127.0.0.1:0")?;
-        let address = free.local_addr()?;
-        drop(free);
+        let address = free_address()?;
         let config = self.config();
         let mut command = match self.inside {
             None => {
@@ -142,16 +142,27 @@ impl Home {
             }
         };
         let process = Process(command.stderr(Stdio::null()).spawn()?);
-        let until = Instant::now() + Duration::from_mins(1);
-        while TcpStream::connect(address).is_err() {
-            if Instant::now() > until {
-                return Err("the gateway does not listen".into());
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        listens(address)?;
         let token = std::fs::read_to_string(self.dir.join("data/token"))?;
         Ok(Gateway { process, address, token })
     }
+}
+
+/// Waits until somebody listens.
+pub(crate) fn listens(address: SocketAddr) -> Outcome<()> {
+    let until = Instant::now() + Duration::from_mins(1);
+    while TcpStream::connect(address).is_err() {
+        if Instant::now() > until {
+            return Err(format!("nothing listens on {address}").into());
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
+
+/// An address that nobody has.
+pub(crate) fn free_address() -> Outcome<SocketAddr> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }
 
 fn configuration(home: &Path, setup: Setup, upstream: &Upstream) -> Outcome<String> {
@@ -159,12 +170,13 @@ fn configuration(home: &Path, setup: Setup, upstream: &Upstream) -> Outcome<Stri
     let names: Vec<String> = (0..setup.servers)
         .map(|number| if number == 0 { "fix".to_owned() } else { format!("fix{number}") })
         .collect();
+    let at = if setup.stdio {
+        format!("command: \"{}\", args: [--era, legacy]", built("toolgate-fixture")?.display())
+    } else {
+        format!("url: \"http://{}/mcp\"", upstream.address)
+    };
     for name in &names {
-        writeln!(
-            text,
-            "  {name}: {{ url: \"http://{}/mcp\", trust: {{ auto_approve_tools: [echo] }} }}",
-            upstream.address
-        )?;
+        writeln!(text, "  {name}: {{ {at}, trust: {{ auto_approve_tools: [echo] }} }}")?;
     }
     let labels: Vec<String> = names.iter().map(|name| format!("\"mcp.call:{name}\"")).collect();
     writeln!(text, "personas:\n  default:\n    servers: [{}]", names.join(", "))?;
@@ -200,7 +212,7 @@ fn tools(count: usize) -> String {
 }
 
 /// A binary that stands beside this one.
-fn built(name: &str) -> Outcome<PathBuf> {
+pub(crate) fn built(name: &str) -> Outcome<PathBuf> {
     let path = std::env::current_exe()?.with_file_name(name);
     if path.exists() {
         Ok(path)

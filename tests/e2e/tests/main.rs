@@ -21,6 +21,7 @@ mod foreign;
 #[allow(dead_code)] // the plugin host's own tests use the rest
 #[path = "../../../host/plugins/src/tests/guests.rs"]
 mod guests;
+mod guidance;
 mod hidden;
 mod hostile;
 mod hostile_bounds;

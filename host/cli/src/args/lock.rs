@@ -18,6 +18,9 @@ pub(crate) struct LockCheck {
     /// text for a person, json for a program, sarif for a code review.
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json", "sarif"])]
     pub(crate) format: String,
+    /// Print JSON, as `--format json`.
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

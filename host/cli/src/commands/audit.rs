@@ -8,8 +8,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use toolgate_base::{Clock, SystemClock};
+use toolgate_config::nearest;
 use toolgate_registry::Time;
-use toolgate_store::{AuditReader, Filter, StoredRow};
+use toolgate_store::{AuditReader, Event, Filter, StoredRow};
 
 use crate::args::{Audit, AuditQuery, AuditTail};
 use crate::context;
@@ -40,10 +41,17 @@ pub(crate) async fn run(explicit: Option<&Path>, command: Audit) -> Result<(), F
 }
 
 async fn tail(reader: &AuditReader, args: &AuditTail) -> Result<(), Failure> {
+    if let Some(prefix) = &args.filter {
+        known_prefix(prefix)?;
+    }
     let filter = Filter { event_prefix: args.filter.clone(), ..Filter::default() };
-    let rows = reader.tail(args.lines, &filter).map_err(context::store_failure)?;
-    let mut last = rows.last().map_or(0, |row| row.id);
-    rows.iter().try_for_each(|row| print(row, args.json))?;
+    let mut last = if args.json || args.filter.is_some() {
+        let rows = reader.tail(args.lines, &filter).map_err(context::store_failure)?;
+        rows.iter().try_for_each(|row| print(row, args.json))?;
+        rows.last().map_or(0, |row| row.id)
+    } else {
+        tail_folded(reader, args.lines)?
+    };
     if !args.follow {
         return Ok(());
     }
@@ -57,6 +65,45 @@ async fn tail(reader: &AuditReader, args: &AuditTail) -> Result<(), Failure> {
             print(&row, args.json)?;
         }
     }
+}
+
+/// How many rows are read for each line, so that folded ones leave enough.
+const ROWS_A_LINE: usize = 16;
+
+/// Each start of Toolgate loads its plugins, so that these rows would push everything else out of sight: a
+/// run of them is one line here. `--filter plugin_loaded` and `--json` show each. Gives the last row's number.
+fn tail_folded(reader: &AuditReader, lines: usize) -> Result<i64, Failure> {
+    let most = lines.saturating_mul(ROWS_A_LINE).min(toolgate_store::MAX_ROWS);
+    let rows = reader.tail(most, &Filter::default()).map_err(context::store_failure)?;
+    let loaded = |row: &StoredRow| word(row, "event") == Event::PluginLoaded.name();
+    let runs: Vec<&[StoredRow]> = rows.chunk_by(|one, next| loaded(one) && loaded(next)).collect();
+    for run in runs.iter().skip(runs.len().saturating_sub(lines)) {
+        let Some((last, others)) = run.split_last() else { continue };
+        match others.len() {
+            0 => print(last, false)?,
+            _ => output::line(&format!(
+                "{} {:<22} {} loads of plugins; see them with --filter {}",
+                at(last),
+                word(last, "event"),
+                run.len(),
+                word(last, "event")
+            ))?,
+        }
+    }
+    Ok(rows.last().map_or(0, |row| row.id))
+}
+
+/// Refuses the beginning of no event at all: whoever mistypes one would believe that nothing happened.
+fn known_prefix(prefix: &str) -> Result<(), Failure> {
+    let names = || Event::ALL.iter().map(|event| event.name());
+    if names().any(|name| name.starts_with(prefix)) {
+        return Ok(());
+    }
+    let failure = Failure::usage(format!("no event begins with '{prefix}'"));
+    Err(match nearest(prefix, names()) {
+        Some(near) => failure.hint(format!("did you mean '{near}'?")),
+        None => failure.hint("as --filter mcp_ or --filter approval_; docs/security-teams.md has them all"),
+    })
 }
 
 fn query(reader: AuditReader, args: &AuditQuery) -> Result<(), Failure> {
@@ -82,6 +129,9 @@ fn query(reader: AuditReader, args: &AuditQuery) -> Result<(), Failure> {
         ..Filter::default()
     };
     let rows = reader.tail(toolgate_store::MAX_ROWS, &filter).map_err(context::store_failure)?;
+    if rows.is_empty() && !args.json {
+        output::note("no row matches");
+    }
     rows.iter().try_for_each(|row| print(row, args.json))
 }
 
@@ -108,17 +158,23 @@ fn print(row: &StoredRow, as_json: bool) -> Result<(), Failure> {
     if as_json {
         return output::json(row);
     }
-    let text = |name: &str| row.details.get(name).and_then(serde_json::Value::as_str).unwrap_or("");
+    let whose = if word(row, "server").is_empty() { word(row, "plugin") } else { word(row, "server") };
+    let tool = row.tool.as_ref().map_or(String::new(), |tool| format!(".{tool}"));
     output::line(&format!(
         "{} {:<22} {:<28} {} {}",
-        Time::from_seconds(u64::try_from(row.created_at).unwrap_or(0)),
-        text("event"),
-        format!(
-            "{}{}",
-            if text("server").is_empty() { text("plugin") } else { text("server") },
-            row.tool.as_ref().map_or(String::new(), |tool| format!(".{tool}"))
-        ),
+        at(row),
+        word(row, "event"),
+        format!("{whose}{tool}"),
         row.persona_id.as_deref().unwrap_or("-"),
-        text("reason")
+        word(row, "reason")
     ))
+}
+
+/// A text of the details; empty where there is none.
+fn word<'a>(row: &'a StoredRow, name: &str) -> &'a str {
+    row.details.get(name).and_then(serde_json::Value::as_str).unwrap_or("")
+}
+
+fn at(row: &StoredRow) -> Time {
+    Time::from_seconds(u64::try_from(row.created_at).unwrap_or(0))
 }

@@ -33,6 +33,9 @@ pub(crate) fn run(args: &Init) -> Result<(), Failure> {
     }
     toolgate_base::files::write_private(&path, FIRST_CONFIG.as_bytes())
         .map_err(|error| Failure::failed(format!("{} cannot be written: {error}", path.display())))?;
+    if args.json {
+        return output::json(&serde_json::json!({ "config": path }));
+    }
     output::line(&format!("wrote {}", path.display()))?;
     output::line("next: toolgate mcp add NAME -- COMMAND, or toolgate quickstart to see how it works")
 }

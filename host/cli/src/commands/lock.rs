@@ -65,7 +65,7 @@ async fn check(config: Config, args: &LockCheck) -> Result<(), Failure> {
         mismatches.extend(more);
         silent.extend(unasked);
     }
-    print(&mismatches, &silent, &args.format)?;
+    print(&mismatches, &silent, if args.json { "json" } else { &args.format })?;
     if !mismatches.is_empty() {
         return Err(differs(&mismatches));
     }

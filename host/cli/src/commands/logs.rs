@@ -32,7 +32,7 @@ pub(crate) async fn run(explicit: Option<&Path>, args: &Logs) -> Result<(), Fail
     } else if let Some(server) = &args.server {
         let path = server_log::file_of(data_dir, server);
         if !config.servers.contains_key(server) && !path.exists() {
-            return Err(super::mcp::no_server(server));
+            return Err(super::mcp::no_server(&config, server));
         }
         vec![Watched::new(server, path, server_log::KEPT)]
     } else {
@@ -49,6 +49,9 @@ pub(crate) async fn run(explicit: Option<&Path>, args: &Logs) -> Result<(), Fail
     let from = last.len().saturating_sub(args.lines);
     last.iter().skip(from).try_for_each(|line| line.print(args, several))?;
     if !args.follow {
+        if last.is_empty() {
+            output::note(&nothing_yet(args, &logs));
+        }
         return Ok(());
     }
     loop {
@@ -59,6 +62,19 @@ pub(crate) async fn run(explicit: Option<&Path>, args: &Logs) -> Result<(), Fail
         for log in &mut logs {
             log.more().iter().try_for_each(|line| line.print(args, several))?;
         }
+    }
+}
+
+/// Why there is nothing to print, for whoever waits for it.
+fn nothing_yet(args: &Logs, logs: &[Watched]) -> String {
+    match (args.own, logs) {
+        (true, [log, ..]) => {
+            format!("no gateway has written to {} yet; one does while it serves", log.path.display())
+        }
+        (false, [log]) => {
+            format!("nothing is in {}; {} is started when it is needed", log.path.display(), log.of)
+        }
+        _ => "no server has said anything yet".to_owned(),
     }
 }
 

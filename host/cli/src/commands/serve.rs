@@ -16,7 +16,7 @@ use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 use toolgate_config::{Config, Lane};
 use toolgate_downstream::local::{Claim, ClaimError, Door, DoorOptions, Holder, Manner, Standing, Want};
-use toolgate_downstream::{Credential, HttpOptions, StdioOptions, TokenCheck, TokenCheckError};
+use toolgate_downstream::{Credential, HttpOptions, HttpServer, StdioOptions, TokenCheck, TokenCheckError};
 use toolgate_store::Store;
 
 use crate::args::Serve;
@@ -24,6 +24,7 @@ use crate::context::{self, Loaded};
 use crate::couriers::Couriers;
 use crate::exit::Failure;
 use crate::logging;
+use crate::output;
 use pool::{Pool, Shared};
 
 /// How long a directory is waited for whose holder may be about to end.
@@ -38,7 +39,7 @@ pub(crate) async fn run(explicit: Option<&Path>, args: Serve, verbose: u8) -> Re
         let bound =
             config.personas.get(&args.persona).is_some_and(|persona| persona.servers.contains(server));
         if !config.servers.contains_key(server) {
-            return Err(super::mcp::no_server(server));
+            return Err(super::mcp::no_server(config, server));
         }
         if args.stdio && !bound {
             return Err(Failure::usage(format!(
@@ -51,6 +52,11 @@ pub(crate) async fn run(explicit: Option<&Path>, args: Serve, verbose: u8) -> Re
     if !args.stdio && args.servers.is_some() {
         return Err(Failure::usage("--servers is about one client, so it goes with --stdio")
             .hint("over HTTP a client declares them itself, in the header X-Toolgate-Servers or in _meta"));
+    }
+    for name in args.servers.iter().flatten() {
+        if !config.servers.contains_key(name) {
+            return Err(super::mcp::no_server(config, name));
+        }
     }
     if !args.stdio {
         let listen = args.listen.unwrap_or(config.serve.listen);
@@ -111,9 +117,8 @@ async fn http(
     first_token(&config.data_dir, &tokens.store)?;
     let serve = config.serve.clone();
     let standing = standing(config);
+    let data_dir = config.data_dir.clone();
     let stop = CancellationToken::new();
-    let (pool, gateway, _used) = Pool::begin(explicit.map(Path::to_owned), loaded, stop.clone()).await?;
-    let door = open(&claim)?;
     let options = HttpOptions {
         allowed_hosts: serve.allowed_hosts,
         allowed_origins: serve.allowed_origins,
@@ -128,16 +133,33 @@ async fn http(
         shutdown: stop.clone(),
         ..HttpOptions::new(listen, tokens)
     };
+    // Before any server is started: an address that is taken costs nobody anything.
+    let http = HttpServer::bind(options).await.map_err(Failure::usage)?;
+    let (pool, gateway, _used) = Pool::begin(explicit.map(Path::to_owned), loaded, stop.clone()).await?;
+    let door = open(&claim)?;
     let signals = stop_on_signal(&stop);
     let options_of_door = DoorOptions { standing, idle_exit: None, shutdown: stop.clone() };
     let local = tokio::spawn(door.keep(Arc::new(Shared(Arc::clone(&pool))), options_of_door));
-    let served = toolgate_downstream::serve_http(gateway, options).await;
+    tell_address(http.local_addr(), &data_dir);
+    let served = http.run(gateway).await;
     signals.abort();
     stop.cancel();
     // A door that panicked is closed as well.
     let _ = local.await;
     pool.end().await;
     served.map_err(Failure::usage)
+}
+
+/// Says where agents come in, and with what: somebody started this at a terminal and waits for it.
+fn tell_address(address: SocketAddr, data_dir: &Path) {
+    let token = data_dir.join(TOKEN_FILE);
+    let token = if token.exists() {
+        format!("the token in {}", token.display())
+    } else {
+        "a token of `toolgate token issue`".to_owned()
+    };
+    output::note(&format!("serving MCP on http://{address}/mcp; agents need {token}; end it with Ctrl-C"));
+    tracing::info!(%address, "listening");
 }
 
 /// Takes the data directory for this process, or says who has it.

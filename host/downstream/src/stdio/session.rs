@@ -1,6 +1,9 @@
 //! What one client on pipes has said and is waiting for.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+mod handshake;
+mod told;
+
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,14 +17,13 @@ use toolgate_wire::{
     ErrorObject, Id, Limits, Message, Notification, Outcome, Request, Response, codes, edit,
 };
 
+use self::handshake::is_initialize;
 use super::writer::Writer;
-use crate::asking::{Asking, Outlet, SessionAsker};
+use crate::asking::Asking;
 use crate::backend::{Abilities, Backend, Caller, Client, Offers, Subscriber};
 use crate::call;
 use crate::caller::{Claims, both};
-use crate::changes::ListChanges;
 use crate::inbound::{self, Inbound, Refusal};
-use crate::listening::{self, Listening, Step};
 use crate::logging::Wanted;
 use crate::options::{Credential, StdioOptions};
 use crate::running::{Running, Ticket};
@@ -289,72 +291,6 @@ impl Session {
         }
     }
 
-    /// A second handshake starts over: what ran under the first ends without a reply.
-    /// The handshake counts at once; its reply may wait for servers that were never seen, and holds up
-    /// neither what follows it nor the end.
-    async fn initialize(self: &Arc<Self>, request: Request) {
-        let (version, caller) = match self.handshake(request.params.as_deref()) {
-            Ok(agreed) => agreed,
-            Err(error) => {
-                let reply = reply::response(Some(&request.id), Outcome::Error(error));
-                return self.writer.send(reply).await;
-            }
-        };
-        let session = Arc::clone(self);
-        self.tasks.spawn(async move {
-            let offers = tokio::select! {
-                offers = session.backend.offers(&caller) => offers,
-                () = session.leaving.cancelled() => return,
-            };
-            *session.offers.lock().unwrap_or_else(PoisonError::into_inner) = offers;
-            let instructions = session.backend.instructions(&caller).await;
-            let outcome = match legacy::initialize_result(version, offers, instructions) {
-                Ok(result) => Outcome::Result(result),
-                Err(error) => Outcome::Error(error),
-            };
-            session.writer.send(reply::response(Some(&request.id), outcome)).await;
-        });
-    }
-
-    fn handshake(&self, params: Option<&RawValue>) -> Result<(&'static str, Caller), ErrorObject> {
-        let version = legacy::negotiate(params)?;
-        let claims = self.claims(params)?;
-        if self.set_version(version).is_some() {
-            self.running.cancel_all();
-            self.asking.end();
-            self.wanted.clear();
-            self.subscriber.end();
-        }
-        let claims = Claims { servers: both(claims.servers, self.options.servers.as_ref()), ..claims };
-        self.declared.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&claims.servers);
-        let abilities = legacy::abilities(params);
-        self.set_client(abilities);
-        Ok((version, self.as_caller(Era::Legacy, claims, abilities)))
-    }
-
-    /// The client as its handshake said; one of the stateless era says it with each request.
-    fn client(&self) -> Client {
-        self.client.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn set_client(&self, abilities: Abilities) {
-        let writer = self.writer.clone();
-        let outlet: Outlet = Arc::new(move |text| {
-            let writer = writer.clone();
-            Box::pin(async move {
-                writer.send(text).await;
-                !writer.is_closed()
-            })
-        });
-        let asker = SessionAsker::new(Arc::clone(&self.asking), outlet);
-        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = Client::session(abilities, asker);
-    }
-
-    /// The way to the client hangs on its writer, which must end with the session.
-    fn set_silent(&self) {
-        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = Client::silent();
-    }
-
     fn answered(&self, response: Response) {
         if !self.asking.answered(response) {
             tracing::debug!("a response came, but nothing was asked");
@@ -373,85 +309,9 @@ impl Session {
         }
     }
 
-    /// Starts telling the client of changes, once.
-    fn announce(self: &Arc<Self>) {
-        if self.version().is_none() || self.announcing.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        let mut changes = ListChanges::new(self.backend.changes());
-        let session = Arc::clone(self);
-        self.tasks.spawn(async move {
-            loop {
-                let messages = tokio::select! {
-                    () = session.streams.cancelled() => return,
-                    kinds = changes.next() => match kinds {
-                        Some(kinds) => legacy::list_changed(kinds, session.offers()),
-                        None => return,
-                    },
-                    told = session.subscriber.next() => listening::legacy_messages(told),
-                };
-                for message in messages {
-                    session.writer.send(message).await;
-                }
-            }
-        });
-    }
-
-    /// A subscription of the modern era. It ends with a result when this side closes, and silently when
-    /// the client cancels it.
-    async fn listen(
-        &self,
-        caller: &Caller,
-        id: &Id,
-        params: Option<&RawValue>,
-        cancel: &CancellationToken,
-    ) -> Outcome {
-        let filter = match modern::filter(params) {
-            Ok(filter) => filter,
-            Err(error) => return Outcome::Error(error),
-        };
-        let (mut listening, first) = Listening::open(&self.backend, caller, id, filter, cancel).await;
-        if !cancel.is_cancelled() {
-            self.writer.send(first).await;
-        }
-        loop {
-            let step = tokio::select! {
-                () = self.streams.cancelled() => return listening.end(),
-                () = cancel.cancelled() => return listening.end(),
-                step = listening.next() => step,
-            };
-            match step {
-                Step::End(outcome) => return outcome,
-                Step::Tell(messages) => {
-                    for message in messages {
-                        self.writer.send(message).await;
-                    }
-                }
-            }
-        }
-    }
-
-    /// What was declared to the client.
-    fn offers(&self) -> Offers {
-        *self.offers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     async fn refuse(&self, refusal: Refusal) {
         self.writer.send(refusal_text(refusal)).await;
     }
-
-    fn version(&self) -> Option<&'static str> {
-        *self.version.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn set_version(&self, version: &'static str) -> Option<&'static str> {
-        self.version.lock().unwrap_or_else(PoisonError::into_inner).replace(version)
-    }
-}
-
-/// The handshake of the legacy era; with a modern envelope the method does not exist.
-fn is_initialize(request: &Request) -> bool {
-    request.method == "initialize" && matches!(modern::era_of(request), Ok(Era::Legacy))
 }
 
 /// Which request a client gave up.

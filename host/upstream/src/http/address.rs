@@ -18,7 +18,7 @@ pub(super) fn parse(url: &str) -> Result<Url, String> {
         return Err("a fragment (`#…`) is never sent to a server; remove it".to_owned());
     }
     if !parsed.username().is_empty() || parsed.password().is_some() {
-        return Err("it holds credentials, which would end up in logs; use `headers`".to_owned());
+        return Err("it holds a user name or password, which would end up in logs; send them as `headers: { Authorization: \"${NAME}\" }`".to_owned());
     }
     let written = configured_target(url);
     let sent = target(&parsed);

@@ -46,7 +46,8 @@ pub(crate) async fn add(explicit: Option<&Path>, args: McpAdd) -> Result<(), Fai
     }
     // Until the server has answered nothing is written, so whatever ends this process leaves nothing.
     let probe = probe(explicit, &args, &server, &stored).await.map_err(|failure| {
-        failure.hint("nothing was added; correct the command, or add it unseen with --no-probe")
+        let wrong = if server_is_remote(&args) { "its address and headers" } else { "its command" };
+        failure.hint(format!("nothing was added; correct {wrong}, or add it unseen with --no-probe"))
     })?;
     let kept = keep(&config, &server, &stored);
     let found = match &kept {
@@ -57,6 +58,10 @@ pub(crate) async fn add(explicit: Option<&Path>, args: McpAdd) -> Result<(), Fai
     let (file, found) = (kept?, found?);
     record(&config, AuditRow::about_server(Event::McpServerInstalled, &args.name)).await?;
     added(&args, &file, Some(&found))
+}
+
+fn server_is_remote(args: &McpAdd) -> bool {
+    args.url.is_some() || args.target.first().is_some_and(|word| is_url(word))
 }
 
 /// Writes secrets and entry; the file of the entry.
@@ -348,7 +353,7 @@ fn reference(name: &str, variable: &str, value: &str, stored: &mut Vec<(String, 
 pub(crate) async fn remove(explicit: Option<&Path>, args: &McpName) -> Result<(), Failure> {
     let config = context::config(explicit)?;
     match config.servers.get(&args.name).map(|server| &server.origin) {
-        None => return Err(super::list::no_server(&args.name)),
+        None => return Err(super::list::no_server(&config, &args.name)),
         Some(Origin::Operator) => {
             let file = config.path.as_ref().map_or_else(String::new, |path| path.display().to_string());
             return Err(Failure::new(

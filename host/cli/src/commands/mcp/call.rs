@@ -68,6 +68,9 @@ pub(super) async fn send(
     Ok(outcome)
 }
 
+/// How arguments are written, for whoever wrote them otherwise.
+const AN_OBJECT: &str = "give one object, in quotes that your shell leaves alone: --json '{\"path\":\".\"}', or `-` to read it from standard input";
+
 /// The arguments as JSON text: from the command line, or from standard input for `-` (DSP-014).
 pub(super) fn arguments(given: &str) -> Result<String, Failure> {
     let text = if given == "-" {
@@ -80,11 +83,11 @@ pub(super) fn arguments(given: &str) -> Result<String, Failure> {
         given.to_owned()
     };
     let limits = toolgate_wire::Limits::default();
-    toolgate_wire::door::scan(text.trim().as_bytes(), &limits)
-        .map_err(|error| Failure::usage(format!("the arguments are no usable JSON: {error}")))?;
+    toolgate_wire::door::scan(text.trim().as_bytes(), &limits).map_err(|error| {
+        Failure::usage(format!("the arguments are no usable JSON: {error}")).hint(AN_OBJECT)
+    })?;
     if !text.trim_start().starts_with('{') {
-        return Err(Failure::usage("the arguments must be a JSON object")
-            .hint("for example --json '{\"path\":\".\"}'"));
+        return Err(Failure::usage("the arguments must be a JSON object").hint(AN_OBJECT));
     }
     Ok(text.trim().to_owned())
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolgate_config::{Config, Origin, Transport};
+use toolgate_config::{Config, Origin, Transport, nearest};
 use toolgate_downstream::local::Want;
 use toolgate_gateway::indexes::standings;
 use toolgate_gateway::{Caller, ServerState, ServerStatus, Target};
@@ -99,15 +99,34 @@ async fn one_tool(explicit: Option<&Path>, args: &McpList, selector: &str) -> Re
 pub(crate) fn get(explicit: Option<&Path>, args: &McpName) -> Result<(), Failure> {
     let config = context::config(explicit)?;
     let masked = toolgate_config::masked(&config);
-    let entry = at(&masked, "servers").get(&args.name).ok_or_else(|| no_server(&args.name))?;
+    let entry = at(&masked, "servers").get(&args.name).ok_or_else(|| no_server(&config, &args.name))?;
     if args.json {
         return output::json(entry);
     }
     output::line(&serde_json::to_string_pretty(entry).map_err(Failure::failed)?)
 }
 
-pub(crate) fn no_server(name: &str) -> Failure {
-    Failure::failed(format!("there is no server '{name}'")).hint("see `toolgate mcp list`")
+/// A name that no server has, with the one that may have been meant.
+pub(crate) fn no_server(config: &Config, name: &str) -> Failure {
+    let failure = Failure::failed(format!("there is no server '{name}'"));
+    match nearest(name, config.servers.keys().map(String::as_str)) {
+        Some(near) => failure.hint(format!("did you mean '{near}'? `toolgate mcp list` shows all")),
+        None if config.servers.is_empty() => failure.hint("add one with `toolgate mcp add NAME -- COMMAND`"),
+        None => failure.hint("see `toolgate mcp list`"),
+    }
+}
+
+/// A server that this persona does not see, or that nobody does.
+pub(crate) fn unbound(config: &Config, name: &str, persona: &str) -> Failure {
+    match config.servers.get(name) {
+        None => no_server(config, name),
+        Some(server) if !server.enabled => {
+            Failure::failed(format!("server '{name}' is switched off")).hint("set `enabled: true` in its entry")
+        }
+        Some(_) => Failure::failed(format!("persona '{persona}' is not bound to server '{name}'")).hint(format!(
+            "say --persona NAME for one that is, or add it under personas.{persona}.servers in toolgate.yaml"
+        )),
+    }
 }
 
 /// Shows the state of every server as the gateway that runs sees it; where none runs, connects to each.
@@ -129,7 +148,7 @@ pub(crate) async fn status(explicit: Option<&Path>, args: McpStatus) -> Result<(
     if let Some(name) = &args.name {
         statuses.retain(|status| status.name == *name);
         if statuses.is_empty() {
-            return Err(no_server(name));
+            return Err(unbound(&config, name, &args.who.persona));
         }
     }
     if args.json {
@@ -158,7 +177,7 @@ pub(crate) async fn status(explicit: Option<&Path>, args: McpStatus) -> Result<(
 pub(crate) async fn reconnect(explicit: Option<&Path>, args: McpName) -> Result<(), Failure> {
     let loaded = context::loaded(explicit)?;
     if !loaded.config.servers.contains_key(&args.name) {
-        return Err(no_server(&args.name));
+        return Err(no_server(&loaded.config, &args.name));
     }
     let want = Want::Reconnect {
         persona: args.who.persona.clone(),
@@ -173,7 +192,7 @@ pub(crate) async fn reconnect(explicit: Option<&Path>, args: McpName) -> Result<
     };
     let statuses = statuses_of(answer)?;
     let status = statuses.iter().find(|status| status.name == args.name);
-    let status = status.ok_or_else(|| no_server(&args.name))?;
+    let status = status.ok_or_else(|| unbound(&loaded.config, &args.name, &args.who.persona))?;
     if args.json {
         return output::json(status);
     }

@@ -22,7 +22,7 @@ pub(crate) async fn pin(explicit: Option<&Path>, args: McpPin) -> Result<(), Fai
     let status = statuses
         .into_iter()
         .find(|status| status.name == args.name)
-        .ok_or_else(|| super::list::no_server(&args.name))?;
+        .ok_or_else(|| super::list::unbound(gateway.config(), &args.name, &args.who.persona))?;
     if args.json {
         return output::json(&status);
     }
@@ -58,7 +58,7 @@ async fn accept(explicit: Option<&Path>, args: McpPin) -> Result<(), Failure> {
     let mut entry = None;
     if stranger {
         let text = managed::text_of(&config.data_dir, &args.name).map_err(context::config_failure)?;
-        let text = text.ok_or_else(|| super::list::no_server(&args.name))?;
+        let text = text.ok_or_else(|| super::list::no_server(&config, &args.name))?;
         what = format!(
             "{what}\nIts entry in servers.d was not written by Toolgate, or changed since. It counts from now on, as it is:\n{}",
             text.expose()
@@ -92,6 +92,9 @@ async fn accept(explicit: Option<&Path>, args: McpPin) -> Result<(), Failure> {
 /// Shows how the tools differ from the approved ones; exit code 5 where they do.
 pub(crate) async fn diff(explicit: Option<&Path>, args: McpName) -> Result<(), Failure> {
     let (gateway, caller) = super::open(explicit, &args.who)?;
+    if !gateway.config().servers.contains_key(&args.name) {
+        return Err(super::list::no_server(gateway.config(), &args.name));
+    }
     let drifts = gateway.diff(&caller, &args.name).await;
     gateway.shutdown().await;
     let drifts = drifts.map_err(Failure::failed)?;

@@ -46,7 +46,7 @@ async fn listed(
     if let Some(server) = &args.server
         && !gateway.config().servers.contains_key(server)
     {
-        return Err(super::list::no_server(server));
+        return Err(super::list::no_server(gateway.config(), server));
     }
     let items = all(&gateway, &caller, kind).await;
     gateway.shutdown().await;

@@ -278,14 +278,10 @@ fn check_url(reader: &mut Reader<'_>, item: &Item, text: &str) -> Option<()> {
                     use https if the server has it";
         reader.notice(Level::Warning, item, text);
     }
-    if url.password().is_some()
-        && !matches!(&item.node.value, crate::node::Value::Text(text) if text.template.is_some())
-    {
-        reader.notice(
-            Level::Warning,
-            item,
-            "a password stands in this URL; put it into secrets.env and write `${NAME}`",
-        );
+    if !url.username().is_empty() || url.password().is_some() {
+        let text = "a user name or password in a URL ends up in logs, so this server is not connected to; put the \
+                    header's value into secrets.env and write `headers: { Authorization: \"${NAME}\" }`";
+        reader.notice(Level::Warning, item, text);
     }
     Some(())
 }
