@@ -10,25 +10,40 @@
 
 use std::fmt::Write as _;
 
-use crate::hidden;
+use crate::{hidden, lookalike};
+
+/// One line for a person's eyes: as [`escape`], and letters that are taken for ASCII ones are written out too
+/// (SE-14). Only for what is shown: what is kept keeps its letters.
+pub fn show(text: &str) -> String {
+    escape_with(text, false, &lookalike::places(text))
+}
+
+/// The same for several lines, as [`escape_multiline`].
+pub fn show_multiline(text: &str) -> String {
+    escape_with(text, true, &lookalike::places(text))
+}
 
 /// One line: everything [`hidden::find`] reports is escaped, and `\n`, `\r`, `\t` too.
 pub fn escape(text: &str) -> String {
-    escape_with(text, false)
+    escape_with(text, false, &[])
 }
 
 /// Several lines: as [`escape`], but line breaks and tabs stay. A CR LF becomes a LF; a lone CR is
 /// escaped, because a terminal would write over the line before it.
 pub fn escape_multiline(text: &str) -> String {
-    escape_with(text, true)
+    escape_with(text, true, &[])
 }
 
-fn escape_with(text: &str, multiline: bool) -> String {
+fn escape_with(text: &str, multiline: bool, marked: &[usize]) -> String {
+    let mut marked = marked.iter().peekable();
+    let mut at = 0;
     let mut escaped = String::with_capacity(text.len());
     let mut rest = text;
     for span in hidden::spans(text) {
         rest = rest.get(span.text.len()..).unwrap_or_default();
         for character in span.text.chars() {
+            let is_marked = marked.next_if(|place| **place == at).is_some();
+            at += character.len_utf8();
             match character {
                 '\n' | '\t' if multiline => escaped.push(character),
                 '\n' => escaped.push_str("\\n"),
@@ -38,7 +53,7 @@ fn escape_with(text: &str, multiline: bool) -> String {
                 // The printable characters of a terminal sequence do nothing once its
                 // introducer is escaped, and they say what it would have done.
                 ' '..='~' => escaped.push(character),
-                _ if span.kind.is_some() => push_code_point(&mut escaped, character),
+                _ if is_marked || span.kind.is_some() => push_code_point(&mut escaped, character),
                 _ => escaped.push(character),
             }
         }

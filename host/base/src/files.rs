@@ -77,7 +77,8 @@ pub fn read_bounded(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
-/// Opens `path` for appending, making it with mode 0600 where it does not exist. For logs and lock files.
+/// Opens `path` for appending, making it with mode 0600 where it does not exist. For logs and lock files. A
+/// symbolic link at `path` is an error where the platform can tell.
 pub fn open_private_append(path: &Path) -> io::Result<File> {
     sys::open_append_private(path)
 }

@@ -4,8 +4,11 @@
 //! rewrites an operator's terminal (SE-01, SE-03). The scan is one pass, linear in the text;
 //! what it keeps of the text is bounded by [`MAX_CODE_POINTS`] and [`MAX_DECODED`].
 //!
+//! Which character draws nothing is not written here but taken from Unicode's properties ([`table`]), so
+//! that a newer version of them knows newer characters.
+//!
 //! Not hidden: `\n`, `\t`, `\r`; an emoji presentation selector (VS15, VS16) after a character
-//! that can take one; a zero-width joiner between two emoji; the tag sequences of the three
+//! that can take one; one blank Braille pattern between two others; a zero-width joiner between two emoji; the tag sequences of the three
 //! subdivision flags that Unicode recommends; one joiner or non-joiner between two characters of a
 //! script that spells words with them. Everything else that draws nothing is hidden.
 

@@ -10,6 +10,9 @@
 //! Latin one. The table is small on purpose: what it does not know passes, and the exposed name of
 //! a tool is ASCII with a digest anyway.
 
+use icu_properties::CodePointMapData;
+use icu_properties::props::Script;
+
 use crate::hidden::{Finding, Kind, MAX_CODE_POINTS, MAX_DECODED};
 
 /// Letters of other scripts, and the ASCII letter that each is taken for.
@@ -56,6 +59,37 @@ pub fn find(name: &str) -> Option<Finding> {
     code_points.truncate(MAX_CODE_POINTS);
     let decoded = name.chars().take(MAX_DECODED).map(|c| taken_for(c).unwrap_or(c)).collect();
     Some(Finding { kind: Kind::LookAlike, code_points, decoded: Some(decoded) })
+}
+
+/// The places in a text, in bytes and in order, of letters that a reader takes for ASCII ones. For a terminal,
+/// where text of any language stands beside names, so a word counts that [`find`] calls suspicious, and one
+/// that has ASCII letters and letters of a script in which some look like them, known to the table or not.
+/// A word that is made of nothing but look-alikes counts only in a text without any other letter beyond
+/// ASCII: in a sentence of its language it is a word.
+pub fn places(text: &str) -> Vec<usize> {
+    let mut places = Vec::new();
+    if text.is_ascii() {
+        return places;
+    }
+    let is_prose = text.chars().any(|c| !c.is_ascii() && c.is_alphabetic() && taken_for(c).is_none());
+    let mut at = 0;
+    for word in text.split_inclusive(|c: char| !c.is_alphabetic()) {
+        let letters = word.trim_end_matches(|c: char| !c.is_alphabetic());
+        let mixed = letters.chars().any(|c| c.is_ascii_alphabetic());
+        let marked = |c: char| taken_for(c).is_some() || (mixed && is_of_a_similar_script(c));
+        if if mixed { letters.chars().any(marked) } else { !is_prose && is_suspicious(letters) } {
+            places.extend(letters.char_indices().filter(|(_, c)| marked(*c)).map(|(place, _)| at + place));
+        }
+        at += word.len();
+    }
+    places
+}
+
+/// Scripts that share shapes with Latin letters, and words with them in no language.
+fn is_of_a_similar_script(letter: char) -> bool {
+    let script = CodePointMapData::<Script>::new().get(letter);
+    [Script::Cyrillic, Script::Armenian, Script::Cherokee, Script::Coptic, Script::Lisu, Script::Deseret]
+        .contains(&script)
 }
 
 fn is_suspicious(word: &str) -> bool {
@@ -119,6 +153,20 @@ mod tests {
             "\u{43e}\u{43d}_file",
         ] {
             assert_eq!(find(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn se_14_on_a_terminal_every_letter_that_mixes_with_ascii_is_placed_and_sentences_are_left() {
+        assert_eq!(places("r\u{435}ad \u{440}\u{430}th"), [1, 6, 8]);
+        assert_eq!(places("file\u{444}"), [4], "no pair of the table, and no word of any language");
+        assert_eq!(places("\u{441}\u{43e}\u{440}\u{443}"), [0, 2, 4, 6]);
+        for text in [
+            "\u{440}\u{43e}\u{441}\u{430} \u{43d}\u{430} \u{442}\u{440}\u{430}\u{432}\u{435}",
+            "Gr\u{f6}\u{df}e, \u{394}t, \u{3bb}, \u{65e5}\u{672c}\u{8a9e}MCP, caf\u{e9}",
+            "plain",
+        ] {
+            assert_eq!(places(text), [0; 0], "{text}");
         }
     }
 

@@ -105,7 +105,7 @@ pub(crate) enum Command {
     Freeze(Freeze),
     /// End a freeze.
     Thaw(Thaw),
-    /// Set how the operator proves to be no agent: init.
+    /// Set how the operator proves to be no agent, or recover a lost state: init, recover.
     #[command(subcommand)]
     Operator(OperatorCommand),
     /// What servers said beside their messages, or Toolgate itself: `logs SERVER`, `logs --self`.
@@ -269,6 +269,9 @@ pub(crate) struct TokenIssue {
 pub(crate) enum OperatorCommand {
     /// Set the PIN that verbs which widen ask for, typed at this terminal.
     Init(OperatorInit),
+    /// Make a lost state.db anew: freezes, denials and asks as the audit log remembers them, and every server
+    /// to be accepted again. Asks for the operator PIN.
+    Recover(Json),
 }
 
 #[derive(Debug, Args)]

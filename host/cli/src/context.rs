@@ -147,13 +147,17 @@ pub(crate) fn store(config: &Config, writer: &str) -> Result<Store, Failure> {
     toolgate_base::files::create_private_dir(&config.data_dir).map_err(|error| {
         Failure::failed(format!("the data directory {} cannot be made: {error}", config.data_dir.display()))
     })?;
-    let durability = match config.audit.durability {
-        toolgate_config::Durability::Process => toolgate_store::Durability::Process,
-        toolgate_config::Durability::Disk => toolgate_store::Durability::Disk,
-    };
-    Store::open_with(&config.data_dir, writer, durability, Arc::new(SystemClock))
+    Store::open_with(&config.data_dir, writer, durability(config), Arc::new(SystemClock))
         .map(|store| store.run_by(format!("uid {}", crate::sys::user())))
         .map_err(store_failure)
+}
+
+/// What a commit of an audit row survives.
+pub(crate) fn durability(config: &Config) -> toolgate_store::Durability {
+    match config.audit.durability {
+        toolgate_config::Durability::Process => toolgate_store::Durability::Process,
+        toolgate_config::Durability::Disk => toolgate_store::Durability::Disk,
+    }
 }
 
 pub(crate) fn store_failure(error: toolgate_store::StoreError) -> Failure {
@@ -174,6 +178,19 @@ pub(crate) fn plugin_host(config: &Config, ports: Ports) -> Result<Arc<PluginHos
     let ports = Ports { own: files.collect(), ..ports };
     PluginHost::connected(options, ports)
         .map_err(|error| Failure::failed(format!("the plugin host cannot start: {error}")))
+}
+
+/// Which build of its version this program is: its file, and when that was written. Two builds of one version
+/// can differ in what they say to each other.
+pub(crate) fn build() -> String {
+    let Ok(program) = std::env::current_exe() else { return "a program without a file".to_owned() };
+    let written = std::fs::metadata(&program).and_then(|found| found.modified()).ok();
+    let since = written.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    let time = since.and_then(|since| u64::try_from(since.as_millis()).ok());
+    match time.map(toolgate_base::clock::utc_text) {
+        Some(time) => format!("{}, written {time}", program.display()),
+        None => program.display().to_string(),
+    }
 }
 
 /// This program, which also starts the children of stdio servers.

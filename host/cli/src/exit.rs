@@ -53,9 +53,9 @@ impl Failure {
         use std::io::Write;
         let mut err = std::io::stderr().lock();
         // With no stderr left there is nobody to tell; the exit code still says it.
-        let _ = writeln!(err, "error: {}", toolgate_base::display::escape_multiline(&self.message));
+        let _ = writeln!(err, "error: {}", toolgate_base::display::show_multiline(&self.message));
         if let Some(hint) = &self.hint {
-            let _ = writeln!(err, "  next: {}", toolgate_base::display::escape_multiline(hint));
+            let _ = writeln!(err, "  next: {}", toolgate_base::display::show_multiline(hint));
         }
         ExitCode::from(self.code as u8)
     }

@@ -131,7 +131,7 @@ impl Drop for Event {
 /// One event as it may be shown, with its line break at the end.
 fn escaped(event: &str) -> String {
     let event = event.strip_suffix('\n').unwrap_or(event);
-    let mut line = display::escape_multiline(event).replace('\n', &format!("\n{GOES_ON}"));
+    let mut line = display::show_multiline(event).replace('\n', &format!("\n{GOES_ON}"));
     line.push('\n');
     line
 }

@@ -14,9 +14,7 @@ use std::time::Duration;
 
 use toolgate_base::{Secret, SystemClock};
 use toolgate_config::Config;
-use toolgate_store::{
-    AuditReader, AuditRow, Event, Filter, Operator, OperatorError, OperatorProof, StoredRow,
-};
+use toolgate_store::{AuditRow, Event, Memory, Operator, OperatorError, OperatorProof, log_is_gone};
 
 use crate::context;
 use crate::exit::{Code, Failure};
@@ -68,10 +66,10 @@ pub(crate) fn prove(config: &Config, what: &str) -> Result<Proven, Failure> {
 pub(crate) fn proof(config: &Config) -> Result<OperatorProof, Failure> {
     let operator = of(config);
     let proof = operator.proof().map_err(failure)?;
-    let Some(set) = last_set(config)? else { return Ok(proof) };
-    let record = set.details.get("record").and_then(serde_json::Value::as_str);
+    let memory = remembered(config)?;
+    let Some(set) = memory.proof() else { return Ok(proof) };
     let is = operator.digest().map_err(failure)?;
-    let what = match (&is, record) {
+    let what = match (&is, set.record) {
         (None, _) => "its file is gone",
         (Some(is), Some(record)) if is != record => "its file is another one than was set",
         _ => return Ok(proof),
@@ -81,6 +79,28 @@ pub(crate) fn proof(config: &Config) -> Result<OperatorProof, Failure> {
         config.data_dir.display()
     ))
     .hint("restore operator.json from a copy; docs/operators.md says what to do where there is none"))
+}
+
+/// What the audit log remembers, sealed rows included. Where it certainly had more than it has, nobody can
+/// say how the operator is proven, and a file that says so may be one that somebody put there.
+fn remembered(config: &Config) -> Result<Memory, Failure> {
+    let directory = config.data_dir.display();
+    if let Some(evidence) = log_is_gone(&config.data_dir).map_err(context::store_failure)? {
+        return Err(Failure::integrity(format!(
+            "the audit log of {directory} is gone, though {evidence}: what proves the operator cannot be known"
+        ))
+        .hint("put audit.db back from a copy; docs/operators.md says what to do where there is none"));
+    }
+    let memory = Memory::read(&config.data_dir).map_err(context::store_failure)?;
+    // A younger row says it all, whatever stood in a segment.
+    if let (None, Some(file)) = (memory.proof(), memory.missing().first()) {
+        return Err(Failure::integrity(format!(
+            "{} is not the file that was sealed, and it may say how the operator of {directory} is proven",
+            file.display()
+        ))
+        .hint("bring the segment back to its place"));
+    }
+    Ok(memory)
 }
 
 /// The proof of this configuration's data directory.
@@ -170,17 +190,6 @@ fn ask(terminal: &Terminal, prompt: &str) -> Result<Secret, Failure> {
 
 fn unusable(error: &std::io::Error) -> Failure {
     Failure::failed(format!("the terminal cannot be used: {error}"))
-}
-
-/// The row of the proof that was set last, where the audit log knows of one.
-fn last_set(config: &Config) -> Result<Option<StoredRow>, Failure> {
-    if !config.data_dir.join(toolgate_store::AUDIT_DB).exists() {
-        return Ok(None);
-    }
-    let event = Event::OperatorProofSet.name().to_owned();
-    let filter = Filter { event_prefix: Some(event), ..Filter::default() };
-    let reader = AuditReader::open(&config.data_dir).map_err(context::store_failure)?;
-    Ok(reader.tail(1, &filter).map_err(context::store_failure)?.pop())
 }
 
 /// An attempt that failed is evidence. That it cannot be written changes nothing about the refusal.

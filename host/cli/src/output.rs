@@ -28,7 +28,7 @@ impl Format {
 
 /// Prints one line of text, escaped: it may hold a server's words.
 pub(crate) fn line(text: &str) -> Result<(), Failure> {
-    raw_line(&toolgate_base::display::escape_multiline(text))
+    raw_line(&toolgate_base::display::show_multiline(text))
 }
 
 /// A number with its noun: `1 server`, `2 servers`.
@@ -53,18 +53,22 @@ pub(crate) fn raw_line(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// The same JSON with every character that a terminal obeys or hides written as `\u` (SE-01, SE-03).
-/// Such characters stand only inside of strings, where the escape means the same.
+/// The same JSON with every character that a terminal obeys or hides, and every letter that is taken for
+/// another, written as `\u` (SE-01, SE-03, SE-14). Such characters stand only inside of strings, where the
+/// escape means the same.
 fn visible(text: &str) -> Cow<'_, str> {
     let hides = |character: char| {
         (character.is_control() && character != '\n') || toolgate_base::hidden::is_hidden(character)
     };
-    if !text.contains(hides) {
+    let places = toolgate_base::lookalike::places(text);
+    if places.is_empty() && !text.contains(hides) {
         return Cow::Borrowed(text);
     }
+    let mut places = places.iter().peekable();
     let mut shown = String::with_capacity(text.len() + 64);
-    for character in text.chars() {
-        if hides(character) {
+    for (at, character) in text.char_indices() {
+        let is_foreign = places.next_if(|place| **place == at).is_some();
+        if is_foreign || hides(character) {
             for unit in character.encode_utf16(&mut [0; 2]) {
                 let _ = write!(shown, "\\u{unit:04x}");
             }
@@ -78,15 +82,13 @@ fn visible(text: &str) -> Cow<'_, str> {
 /// Says on standard error what is going on; for work that takes more than a moment.
 pub(crate) fn note(text: &str) {
     // Who cannot be told is not a reason to stop the work.
-    let _ = writeln!(io::stderr(), "{}", toolgate_base::display::escape_multiline(text));
+    let _ = writeln!(io::stderr(), "{}", toolgate_base::display::show_multiline(text));
 }
 
 /// Prints a table with columns as wide as their cells.
 pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> Result<(), Failure> {
-    let rows: Vec<Vec<String>> = rows
-        .iter()
-        .map(|row| row.iter().map(|cell| toolgate_base::display::escape(cell)).collect())
-        .collect();
+    let rows: Vec<Vec<String>> =
+        rows.iter().map(|row| row.iter().map(|cell| toolgate_base::display::show(cell)).collect()).collect();
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
         let title = header.get(column).map_or(0, |title| title.chars().count());

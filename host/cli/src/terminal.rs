@@ -32,13 +32,13 @@ impl Terminal {
 
     /// Shows a line.
     pub(crate) fn line(&self, text: &str) -> io::Result<()> {
-        writeln!(&self.0, "{}", display::escape_multiline(text))
+        writeln!(&self.0, "{}", display::show_multiline(text))
     }
 
     /// Asks for a word; what is typed is shown. `None`: it was given up.
     pub(crate) fn answer(&self, prompt: &str) -> io::Result<Option<String>> {
         let mut terminal = &self.0;
-        write!(terminal, "{}", display::escape(prompt))?;
+        write!(terminal, "{}", display::show(prompt))?;
         let typed = read(terminal)?;
         Ok(typed.map(|typed| typed.expose().trim().to_owned()))
     }
@@ -47,7 +47,7 @@ impl Terminal {
     pub(crate) fn secret(&self, prompt: &str) -> io::Result<Option<Secret>> {
         let mut terminal = &self.0;
         let quiet = Quiet::on(terminal)?;
-        write!(terminal, "{}", display::escape(prompt))?;
+        write!(terminal, "{}", display::show(prompt))?;
         let typed = read(terminal);
         drop(quiet);
         // The line end that was typed was not shown either.

@@ -14,6 +14,7 @@ use std::path::Path;
 use toolgate_base::Secret;
 
 use crate::error::{Level, Notice, Place};
+use crate::masking::names_short_secret;
 use crate::node::{Node, Text, Value};
 
 #[cfg(test)]
@@ -90,7 +91,11 @@ impl Variables<'_> {
                 }
                 value.push_str(&text);
                 let is_secret = source.is_some_and(|source| source != VariableSource::Fallback);
-                if is_secret && !is_place(reference.name) {
+                // A short one stands everywhere by chance: only a secret is worth the holes.
+                let counts = text.len() >= 6
+                    || source == Some(VariableSource::Secrets)
+                    || names_short_secret(reference.name);
+                if is_secret && counts && !is_place(reference.name) {
                     held.push(Secret::new(text));
                 }
                 rest = reference.rest;

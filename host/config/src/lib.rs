@@ -25,6 +25,7 @@ mod index;
 mod load;
 pub mod managed;
 mod masked;
+mod masking;
 mod model;
 mod node;
 mod permissions;
@@ -49,6 +50,7 @@ pub use expand::{VariableSource, VariableUse};
 pub use index::{Index, SourceHost, Updates};
 pub use load::{load, load_locked, load_with};
 pub use masked::{mask_url, masked, masked_server};
+pub use masking::Masking;
 pub use model::{
     ApprovalWebhook, Approvals, Arguments, Audit, Bundle, Config, DEFAULT_PERSONA, Durability, FirstUse,
     Load, Pinned, PinnedBy, Pins, Plugins, Serve, TrustRule, grants_digest,

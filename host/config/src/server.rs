@@ -13,6 +13,7 @@ use toolgate_net::Url;
 use toolgate_signing::Digest;
 
 use crate::masked::{mask_template, mask_url};
+use crate::masking::Masking;
 use crate::model::grants_digest;
 use crate::places::Places;
 
@@ -84,44 +85,16 @@ impl Server {
         }
     }
 
-    /// The command as it may be shown: the template where variables were expanded in it. `None` where there is
-    /// none.
-    pub fn shown_command(&self) -> Option<String> {
-        match &self.transport {
-            Transport::Stdio { command, .. } => {
-                Some(self.shown.command.clone().unwrap_or_else(|| command.clone()))
-            }
-            Transport::StreamableHttp { .. } | Transport::Sse { .. } => None,
-        }
-    }
-
     /// A text that a server or the system wrote, without what it may repeat of this entry: the values of
     /// its environment and its headers, a header's without its scheme too, and those of variables wherever
-    /// they stand in it; a value of several lines also line by line, and each as JSON writes it. Values
-    /// shorter than six bytes stay, since they are no secrets and stand everywhere; so do the variables that
-    /// say where things are, as `HOME` does.
+    /// they stand in it, but for the variables that say where things are, as `HOME` does. See [`Masking`].
     pub fn without_secrets(&self, text: &str) -> String {
-        let mut values: Vec<&str> = self.held.iter().map(Secret::expose).collect();
-        match &self.transport {
-            Transport::Stdio { env, .. } => values.extend(env.values().map(Secret::expose)),
-            Transport::StreamableHttp { headers, .. } | Transport::Sse { headers, .. } => {
-                let headers = headers.iter().map(|(_, value)| value.expose());
-                values.extend(
-                    headers
-                        .flat_map(|value| [Some(value), value.split_once(' ').map(|(_, rest)| rest)])
-                        .flatten(),
-                );
-            }
-        }
-        let lines: Vec<&str> =
-            values.iter().filter(|value| value.contains('\n')).flat_map(|value| value.lines()).collect();
-        values.extend(lines);
-        let mut forms: Vec<String> =
-            values.into_iter().filter(|value| value.len() >= 6).flat_map(forms_of).collect();
-        // Longest first: of a value that begins with another one nothing may stay.
-        forms.sort_unstable_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
-        forms.dedup();
-        forms.iter().fold(text.to_owned(), |text, value| text.replace(value.as_str(), "***"))
+        self.masking().apply(text)
+    }
+
+    /// The same for who has many texts.
+    pub fn masking(&self) -> Masking {
+        Masking::of(self)
     }
 
     fn with(name: String, transport: Transport) -> Self {
@@ -147,13 +120,6 @@ impl Server {
             held: Vec::new(),
         }
     }
-}
-
-/// A value as it stands, and as JSON writes it where that differs.
-fn forms_of(value: &str) -> Vec<String> {
-    let quoted = Value::from(value).to_string();
-    let inside = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
-    if inside == value { vec![value.to_owned()] } else { vec![value.to_owned(), inside.to_owned()] }
 }
 
 /// Which layer an entry comes from.

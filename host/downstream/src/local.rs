@@ -7,7 +7,8 @@
 //! A client of another version, configuration or manner of holding to the lock file is refused with the
 //! reason, because it would be served by rules that are not its own.
 //!
-//! **Bounds.** A greeting has [`MAX_GREETING`] bytes and 10 s; [`MAX_CLIENTS`] connections at a time; a
+//! **Bounds.** A greeting has [`MAX_GREETING`] bytes and 10 s, and [`MAX_GREETERS`] of them are waited for: one
+//! more ends the oldest; [`MAX_CLIENTS`] connections at a time; a
 //! relay holds one line of the gateway's and 64 KiB of the client's.
 //!
 //! **Threat.** Whoever reaches the socket acts as any persona and hands over variables, so it must be
@@ -32,6 +33,9 @@ use std::path::{Path, PathBuf};
 
 /// Connections at a time; one more is closed unanswered.
 pub const MAX_CLIENTS: usize = 1_024;
+
+/// Connections that have not greeted yet; one more takes the place of the oldest of them.
+pub const MAX_GREETERS: usize = 64;
 
 /// The directory of the socket and the locks.
 pub fn run_dir(data_dir: &Path) -> PathBuf {

@@ -18,6 +18,7 @@ use crate::ask::round::{self, Round, Taken};
 use crate::attend::Turn;
 use crate::caller::Caller;
 use crate::client::Client;
+use crate::connect::OpenError;
 use crate::find::{FindError, Handle, Target};
 use crate::forward::{Path, Stop};
 use crate::reply::{self, ErrorCode, ErrorDetails};
@@ -219,7 +220,12 @@ impl Gateway {
                 let call = notes::lost_call(caller, deed, name, Some(server), request_id);
                 let details = ErrorDetails { server: Some(server.clone()), ..ErrorDetails::default() };
                 self.note_refusal(AuditRow::denied(&call, "connect", None, &error.to_string())).await;
-                reply::refuse(deed, error.code(), &error.to_string(), &details)
+                let told = match error {
+                    // It says itself what the operator does about it.
+                    OpenError::Denied(_) | OpenError::Ending { .. } => error.to_string(),
+                    _ => format!("{error}. The operator looks at it with `toolgate mcp status {server}`"),
+                };
+                reply::refuse(deed, error.code(), &told, &details)
             }
         }
     }

@@ -2,7 +2,7 @@
 //! person, installing and connecting all come here, and nothing in Toolgate decides anywhere else.
 //!
 //! The host itself allows nothing. It checks that the persona is bound to the server and that the
-//! operator did not freeze or deny it beforehand ([`floor`]), asks every
+//! operator did not freeze or deny it beforehand and that it is what was approved ([`floor`]), asks every
 //! policy that has the hook, and combines: deny over ask over allow. If all abstain, the fallback
 //! policies are asked; if they abstain too, the verdict is deny. With no policy loaded nothing
 //! passes (design.md section 3.5). A policy in mode `monitor` is asked like any other and what it says
@@ -153,6 +153,9 @@ pub fn decide(policies: &PluginSet, binding: &Binding, hook: Hook, facts: &Arc<F
     if let Some(denied) = floor::denied(binding, hook, facts) {
         return denied;
     }
+    if let Some(unapproved) = floor::unapproved(hook, facts) {
+        return unapproved;
+    }
     let ask = |policy: &Policy, fallback: bool| PolicyDecision {
         plugin: policy.name().to_owned(),
         digest: policy.digest(),
@@ -196,8 +199,13 @@ pub(crate) fn look_at_list(
     if let Some(frozen) = facts.first().and_then(|first| binding.frozen(first)) {
         return (facts.iter().map(|_| frozen.clone()).collect(), true);
     }
-    let denied: Vec<Option<Verdict>> =
-        facts.iter().map(|facts| floor::denied(binding, Hook::List, facts)).collect();
+    let denied: Vec<Option<Verdict>> = facts
+        .iter()
+        .map(|facts| {
+            let denied = floor::denied(binding, Hook::List, facts);
+            denied.or_else(|| floor::unapproved(Hook::List, facts))
+        })
+        .collect();
     let judged: Vec<usize> =
         (0..facts.len()).filter(|index| matches!(denied.get(*index), Some(None))).collect();
     let mut knew_more = judged.len() < facts.len();

@@ -124,16 +124,32 @@ impl Gateway {
                 None => unknown.push(server),
             }
         }
+        let mut unreachable = None;
         for server in unknown {
             match self.on_live(caller, &server, name, look).await {
-                Err(FindError::Unknown(_) | FindError::Open { .. }) => {}
+                Err(FindError::Unknown(_)) => {}
+                // It never came up, so nobody knows whether it has the name; one that is named by it is told.
+                Err(error @ FindError::Open { .. }) => {
+                    let is_meant = self.leads_to(caller, &server, name);
+                    unreachable = unreachable.or_else(|| is_meant.then_some(error));
+                }
                 found => return found,
             }
+        }
+        if let Some(unreachable) = unreachable {
+            return Err(unreachable);
         }
         if kind == DefinitionKind::Tool && apps::has_own_names(caller) {
             return self.find_for_view(caller, name).await;
         }
         Err(FindError::Unknown(name.to_owned()))
+    }
+
+    /// Whether a name is one of this server's, whatever it has: its prefix stands before it, or the caller
+    /// sees no other server. Only servers that the caller has come here.
+    fn leads_to(&self, caller: &Caller, server: &Server, name: &str) -> bool {
+        let alone = caller.plain_names && caller.server_only.as_deref() == Some(server.name.as_str());
+        alone || self.prefixes.get(&server.name).is_some_and(|prefix| name.starts_with(prefix))
     }
 
     /// Finds the tool that the view of an app means by its server's own name for it.

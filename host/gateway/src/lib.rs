@@ -87,7 +87,7 @@ pub use locked::{Locked, Shown};
 pub use offers::Offers;
 pub use pin::{Accepted, Approved, Drift, DriftKind};
 pub use reply::{ErrorCode, ErrorDetails};
-pub use status::{ItemStatus, ServerState, ServerStatus};
+pub use status::{Blocked, ItemStatus, ServerState, ServerStatus};
 pub use subscriptions::{MOST as MOST_SUBSCRIPTIONS, Subscriber, SubscriptionSummary, Told};
 pub use surface::{Item, Surface};
 pub use tasks::{SharedTasks, TaskCounts, TaskVerb, undeclared as tasks_undeclared};

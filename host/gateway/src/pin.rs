@@ -73,8 +73,12 @@ impl Approved {
             // No pins under this identity: a first use only if the name was never pinned either.
             Ok(None) => match store.known_servers() {
                 Ok(known) if known.iter().any(|known| known.server == server.name) => Self::OtherIdentity,
-                Ok(_) if first_use == FirstUse::Review => Self::Unreviewed,
-                Ok(_) => Self::Nothing,
+                // Nor if the audit log, which is the last witness, tells of a pin (PI-05).
+                Ok(_) => match store.expect_never_pinned(&server.name) {
+                    Ok(()) if first_use == FirstUse::Review => Self::Unreviewed,
+                    Ok(()) => Self::Nothing,
+                    Err(error) => Self::Unreadable(error.to_string()),
+                },
                 Err(error) => Self::Unreadable(error.to_string()),
             },
             Err(error) => Self::Unreadable(error.to_string()),
@@ -173,7 +177,11 @@ impl Gateway {
         let approved = match self.approved(&server) {
             Approved::Definitions(definitions) => definitions,
             Approved::Nothing | Approved::Unreviewed | Approved::OtherIdentity => Definitions::default(),
-            Approved::Unreadable(reason) => return Err(format!("the pins cannot be read: {reason}")),
+            // All that is there is shown as new: that is what is accepted, if it is.
+            Approved::Unreadable(reason) => {
+                tracing::warn!(server = %server.name, "the pins cannot be read: {reason}");
+                Definitions::default()
+            }
         };
         Ok(drifts(&approved, &live.surface.load()))
     }

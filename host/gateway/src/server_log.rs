@@ -1,8 +1,9 @@
 //! What a server says beside its messages, kept in `<data_dir>/log/servers/NAME.log`.
 //!
 //! One line of the file is a time, where it was said (`stderr`, `stdout`, `message`) and the text, with
-//! every control and hidden character written out and the values of the entry's variables and headers
-//! taken away: a server may print what it was given, and somebody will `cat` the file.
+//! every control and hidden character written out. The values of the entry's variables and headers were
+//! taken away before it was cut into lines (`mask`): a server may print what it was given, and somebody will
+//! `cat` the file.
 //!
 //! Bounds: 1 MiB a file, two full ones beside it, for each server; 8 KiB a line.
 
@@ -33,7 +34,7 @@ pub fn file_of(data_dir: &Path, server: &str) -> PathBuf {
 /// Opens the log of a server. Where that fails the server is served all the same, and the failure told.
 pub(crate) fn open(server: &Server, data_dir: &Path) -> Option<Arc<dyn ServerLog>> {
     match RotatingFile::open(&file_of(data_dir, &server.name), MAX_BYTES, KEPT) {
-        Ok(file) => Some(Arc::new(Kept { server: server.clone(), file })),
+        Ok(file) => Some(Arc::new(Kept { server: server.name.clone(), file })),
         Err(error) => {
             tracing::warn!(server = %server.name, %error, "no log of it is kept");
             None
@@ -42,7 +43,7 @@ pub(crate) fn open(server: &Server, data_dir: &Path) -> Option<Arc<dyn ServerLog
 }
 
 struct Kept {
-    server: Server,
+    server: String,
     file: RotatingFile,
 }
 
@@ -54,9 +55,9 @@ impl ServerLog for Kept {
             LogSource::Message => "message",
         };
         let time = utc_text(SystemClock.now_ms());
-        let text = display::escape(&self.server.without_secrets(text));
+        let text = display::escape(text);
         if let Err(error) = self.file.append(format!("{time} {source} {text}\n").as_bytes()) {
-            tracing::debug!(server = %self.server.name, %error, "a line of its log is lost");
+            tracing::debug!(server = %self.server, %error, "a line of its log is lost");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use toolgate_config::{Protocol, Server, Transport};
-use toolgate_upstream::{ClientInfo, Limits, ProtocolChoice, ServerSpec, TransportSpec};
+use toolgate_upstream::{ClientInfo, Limits, Mask, ProtocolChoice, ServerSpec, TransportSpec};
 
 use crate::abilities::Abilities;
 use crate::server_log;
@@ -54,7 +54,14 @@ pub(crate) fn of(
         client_info: ClientInfo::new("toolgate", env!("CARGO_PKG_VERSION")),
         client_capabilities: told.to_json(),
         log: server_log::open(server, data_dir),
+        mask: mask(server),
     })
+}
+
+/// What of a server's words nobody is shown.
+fn mask(server: &Server) -> Mask {
+    let masking = server.masking();
+    Mask::new(masking.longest(), move |text| masking.apply(text))
 }
 
 /// `<data_dir>/run/<server>`; server names are file names (9a).

@@ -9,11 +9,12 @@
 //! A connection that stood and ended is opened by the next need. One of `instance: shared`, which is there
 //! before anybody needs it, also comes back by itself, after pauses like those of a failure; whoever needs
 //! it meanwhile does not wait for them. One that ends too often is given up as one that fails too often.
+//! What is frozen when its time has come is started when it is thawed.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolgate_config::{Instance, Server};
 use toolgate_wire::envelope::Era;
@@ -65,9 +66,13 @@ impl Gateway {
             let bound = personas.find_map(|persona| Some((persona, persona.lane_of(&server.name)?)));
             let Some((persona, lane)) = bound else { continue };
             let caller = Caller { lane, ..Caller::new(&persona.name, "toolgate", "start", Era::Modern) };
-            let (gateway, server) = (Arc::clone(self), Arc::clone(server));
-            // Its failure is in the status and the log.
-            tokio::spawn(async move { gateway.live(&caller, &server).await.err() });
+            let (gateway, server) = (Arc::downgrade(self), Arc::clone(server));
+            let (changes, ending) = (self.watch.changes(), self.ending.clone());
+            tokio::spawn(async move {
+                let gateway = thawed(gateway, &server.name, changes, ending).await?;
+                // Its failure is in the status and the log.
+                gateway.live(&caller, &server).await.err()
+            });
         }
     }
 
@@ -86,12 +91,14 @@ impl Gateway {
         let (gateway, place) = (Arc::downgrade(self), Arc::downgrade(link));
         let (key, server, ending) = (key.clone(), Arc::clone(server), self.ending.clone());
         let caller = Caller { leaving: CancellationToken::new(), ..caller.clone() };
+        let changes = self.watch.changes();
         tokio::spawn(async move {
             tokio::select! {
                 () = tokio::time::sleep_until(due.into()) => {}
                 () = ending.cancelled() => return,
             }
-            let (Some(gateway), Some(link)) = (gateway.upgrade(), place.upgrade()) else { return };
+            let Some(gateway) = thawed(gateway, &server.name, changes, ending).await else { return };
+            let Some(link) = place.upgrade() else { return };
             let current = gateway.links.find(&key).is_some_and(|now| Arc::ptr_eq(&now, &link));
             if current && link.live().is_none() && link.standing().1 == Some(standing) {
                 drop(link);
@@ -99,6 +106,28 @@ impl Gateway {
                 let _ = gateway.live(&caller, &server).await;
             }
         });
+    }
+}
+
+/// The gateway, as soon as a server of it is not frozen; none where it ends before.
+async fn thawed(
+    gateway: Weak<Gateway>,
+    server: &str,
+    mut changes: watch::Receiver<u64>,
+    ending: CancellationToken,
+) -> Option<Arc<Gateway>> {
+    loop {
+        // What changes from here on wakes the wait below.
+        changes.borrow_and_update();
+        let found = gateway.upgrade()?;
+        if found.watch.current().frozen(server).is_none() {
+            return Some(found);
+        }
+        drop(found);
+        tokio::select! {
+            changed = changes.changed() => changed.ok()?,
+            () = ending.cancelled() => return None,
+        }
     }
 }
 

@@ -4,18 +4,20 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
-use toolgate_config::Server;
-use toolgate_plugins::PinState;
+use toolgate_config::{Config, Server};
+use toolgate_plugins::{Facts, PinState};
 use toolgate_signing::DefinitionKind;
+use toolgate_store::Store;
 use toolgate_wire::envelope::Era;
 
 use crate::Gateway;
 use crate::caller::Caller;
 use crate::connect::OpenError;
+use crate::decide::{Ruling, Verdict};
 use crate::links::{Health, Key, LastError, Link, Live, Standing};
 use crate::pin::Approved;
 use crate::subscriptions::SubscriptionSummary;
-use crate::surface::Item;
+use crate::surface::{Item, Surface};
 use crate::tasks::TaskCounts;
 
 /// `connected`, `starting`, `disabled` or `failed` (acceptance C29).
@@ -65,6 +67,9 @@ pub struct ServerStatus {
     pub templates: Vec<ItemStatus>,
     /// Its instructions, where it gives any.
     pub instructions: Option<ItemStatus>,
+    /// What clients of this persona do not get although it is there, and why.
+    #[serde(default)]
+    pub blocked: Vec<Blocked>,
     /// Definitions that were left out, with the reason.
     pub dropped: Vec<(String, String)>,
     /// What clients of this gateway are subscribed to there, connection by connection.
@@ -73,6 +78,40 @@ pub struct ServerStatus {
     pub tasks: Option<TaskCounts>,
     /// The last lines of its standard error, for stdio servers.
     pub stderr: Option<String>,
+}
+
+impl ServerStatus {
+    /// How the servers of a configuration stand as far as this can be said without any gateway: whether
+    /// what is pinned lets anything of them pass.
+    pub fn unconnected(config: &Config, store: &Store) -> Vec<Self> {
+        config.servers.values().map(|server| Self::of_pins(config, store, server)).collect()
+    }
+
+    fn of_pins(config: &Config, store: &Store, server: &Server) -> Self {
+        let approved = Approved::of(store, server, config.pins.first_use);
+        Self {
+            name: server.name.clone(),
+            state: if server.enabled { ServerState::Starting } else { ServerState::Disabled },
+            detail: None,
+            last_error: None,
+            era: None,
+            protocol_version: None,
+            next_retry_in: None,
+            pinned: pinned_word(&approved),
+            surface: None,
+            capabilities: Vec::new(),
+            tools: Vec::new(),
+            prompts: Vec::new(),
+            resources: Vec::new(),
+            templates: Vec::new(),
+            instructions: None,
+            blocked: blocked_server(server, &approved).into_iter().collect(),
+            dropped: Vec::new(),
+            subscriptions: Vec::new(),
+            tasks: None,
+            stderr: None,
+        }
+    }
 }
 
 /// One definition as the operator sees it.
@@ -88,6 +127,21 @@ pub struct ItemStatus {
     pub digest: String,
     /// Its description, as received: whoever prints it escapes it.
     pub description: Option<String>,
+}
+
+/// One definition that is kept from clients, or a server all of which is.
+///
+/// Not here is what a persona simply does not have: definitions that no label of its covers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blocked {
+    /// `server`, `tool`, `prompt`, `resource`, `template` or `instructions`.
+    pub kind: String,
+    /// The server's own name for it; of a server its name.
+    pub name: String,
+    /// Why, as a client is told. It may quote the server: whoever prints it escapes it.
+    pub reason: String,
+    /// The command to go on with.
+    pub next: String,
 }
 
 /// The words for a pin state.
@@ -163,9 +217,15 @@ impl Gateway {
             let items = surface.iter().flat_map(|surface| surface.of(kind));
             items.map(|item| item_status(item)).collect::<Vec<_>>()
         };
+        let approved = self.approved(server);
+        let mut blocked: Vec<Blocked> = blocked_server(server, &approved).into_iter().collect();
+        if let Some(surface) = surface.as_deref().filter(|_| blocked.is_empty()) {
+            blocked = self.blocked_items(caller, server, surface);
+        }
         ServerStatus {
             name: server.name.clone(),
             state,
+            blocked,
             detail: if live.is_some() { None } else { detail },
             last_error,
             era: live.as_ref().map(|live| era_word(live.connection.era()).to_owned()),
@@ -176,7 +236,7 @@ impl Gateway {
                 }
                 _ => None,
             },
-            pinned: pinned_word(&self.approved(server)),
+            pinned: pinned_word(&approved),
             surface: surface.as_ref().and_then(|surface| surface.digest).map(|digest| digest.to_string()),
             capabilities: live.as_deref().map(capabilities_of).unwrap_or_default(),
             tools: of(DefinitionKind::Tool),
@@ -193,6 +253,23 @@ impl Gateway {
 }
 
 impl Gateway {
+    /// What of a live surface clients of this persona do not get, whoever said so.
+    fn blocked_items(&self, caller: &Caller, server: &Server, surface: &Surface) -> Vec<Blocked> {
+        let items: Vec<&Arc<Item>> = surface.items().iter().collect();
+        let facts = self.list_facts(caller, server, surface, &items);
+        let verdicts = self.list_verdicts(caller, server, &facts);
+        let judged = items.iter().zip(&facts).zip(verdicts);
+        judged
+            .filter(|((_, facts), verdict)| verdict.ruling == Ruling::Deny && !is_not_theirs(facts, verdict))
+            .map(|((item, _), verdict)| Blocked {
+                kind: item.kind.as_str().to_owned(),
+                name: item.name.clone(),
+                reason: verdict.reason,
+                next: next_step(caller, server, item, surface),
+            })
+            .collect()
+    }
+
     /// The place of a server that says most about it to this caller: its own where that is open, else one
     /// that is open, else its own, else any.
     fn link_in_use(&self, caller: &Caller, server: &Server) -> Option<Arc<Link>> {
@@ -225,6 +302,46 @@ impl Gateway {
         }
         self.live(caller, server).await.map(|_| ())
     }
+}
+
+/// Whether a persona does not have something, rather than that it is kept from it.
+fn is_not_theirs(facts: &Facts, verdict: &Verdict) -> bool {
+    let unlabelled = facts.has_capabilities && facts.matched_allow.is_none();
+    let undecided = verdict.by.is_none() && !verdict.decisions.is_empty();
+    is_as_approved(facts.pin) && is_as_approved(facts.surface_pin) && (unlabelled || undecided)
+}
+
+fn is_as_approved(pin: PinState) -> bool {
+    matches!(pin, PinState::Unpinned | PinState::Matches)
+}
+
+fn next_step(caller: &Caller, server: &Server, item: &Item, surface: &Surface) -> String {
+    let name = &server.name;
+    if !is_as_approved(item.pin) {
+        return format!("toolgate mcp diff {name}, then toolgate mcp pin {name} --accept");
+    }
+    if !is_as_approved(surface.surface_pin()) {
+        return format!("toolgate mcp pin {name}, then put the hash into trust.pinned_tool_hash");
+    }
+    match item.kind {
+        DefinitionKind::Tool => {
+            format!("toolgate mcp explain {name}.{} --persona {}", item.name, caller.persona)
+        }
+        _ => format!("toolgate audit tail --server {name}"),
+    }
+}
+
+/// That nothing of a server is let through, whatever it shows.
+fn blocked_server(server: &Server, approved: &Approved) -> Option<Blocked> {
+    let reason = match approved {
+        Approved::Nothing | Approved::Definitions(_) => return None,
+        Approved::Unreviewed => "nothing of it was approved yet".to_owned(),
+        Approved::OtherIdentity => "another command or URL was approved under its name".to_owned(),
+        Approved::Unreadable(reason) => reason.clone(),
+    };
+    let name = server.name.clone();
+    let next = format!("toolgate mcp diff {name}, then toolgate mcp pin {name} --accept");
+    Some(Blocked { kind: "server".to_owned(), name, reason, next })
 }
 
 fn stderr_of(live: &Live) -> Option<String> {

@@ -51,6 +51,18 @@ pub(crate) struct Database {
 impl Database {
     /// Opens for writing, creating the file where it is missing.
     pub(crate) fn open(path: &Path, format: &Format, durability: Durability) -> Result<Self, StoreError> {
+        Self::open_filled(path, format, durability, &|_| Ok(()))
+    }
+
+    /// The same; where the tables are made, `fill` is called in the transaction that makes them, and its
+    /// error leaves the file as empty as it was. So what a new database must hold is there from its first
+    /// moment on, and nobody else makes one meanwhile.
+    pub(crate) fn open_filled(
+        path: &Path,
+        format: &Format,
+        durability: Durability,
+        fill: &dyn Fn(&Connection) -> Result<(), StoreError>,
+    ) -> Result<Self, StoreError> {
         // SQLite would create the file with the umask's rights; its WAL and index files take
         // theirs from the database, so this one step makes all three private.
         let file = sys::open_private(path).map_err(|source| {
@@ -76,7 +88,7 @@ impl Database {
                 Durability::Disk => "FULL",
             },
         )?;
-        database.bring_up(format)?;
+        database.bring_up(format, fill)?;
         Ok(database)
     }
 
@@ -156,7 +168,11 @@ impl Database {
         Ok(())
     }
 
-    fn bring_up(&mut self, format: &Format) -> Result<(), StoreError> {
+    fn bring_up(
+        &mut self,
+        format: &Format,
+        fill: &dyn Fn(&Connection) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         let found = self.format_number()?;
         if found == format.number {
             return Ok(());
@@ -194,6 +210,7 @@ impl Database {
         }
         transaction.execute_batch(format.create).map_err(failed)?;
         transaction.pragma_update(None, "user_version", format.number).map_err(failed)?;
+        fill(&transaction)?;
         transaction.commit().map_err(failed)
     }
 

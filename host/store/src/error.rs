@@ -69,6 +69,46 @@ pub enum StoreError {
     /// The audit row could not be committed, so what it announces must not happen.
     #[error("the audit row was not written, so the call is refused: {0}")]
     NotRecorded(Arc<StoreError>),
+    /// `state.db` is gone or empty, and its data directory was in use.
+    #[error(
+        "{} is gone or empty, but {evidence}: what was denied, frozen and pinned cannot be known, so nothing is \
+         served. Put a copy of it back, or run `toolgate operator recover`, which restores the freezes, denials \
+         and asks that the audit log remembers and has every server accepted again", path.display()
+    )]
+    StateLost {
+        /// The file.
+        path: PathBuf,
+        /// What says that the directory was in use.
+        evidence: String,
+    },
+    /// `state.db` is there, so there is nothing to recover.
+    #[error("{} is there and has its tables, so nothing was recovered", path.display())]
+    StateIsThere {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The audit log tells that a server was pinned, and nothing else does (PI-05).
+    #[error(
+        "the pins of server `{server}` are gone: the audit log has `server_pinned` for it, and neither state.db nor \
+         pins.known knows of any. Look at the server with `toolgate mcp diff {server}` and accept it again with \
+         `toolgate mcp pin {server} --accept`"
+    )]
+    PinsForgotten {
+        /// The server.
+        server: String,
+    },
+    /// A sealed segment that may tell whether a server was pinned is not there.
+    #[error(
+        "whether server `{server}` was pinned before cannot be known: {} is not the file that was sealed. Bring it \
+         back, or look at the server with `toolgate mcp diff {server}` and accept it with `toolgate mcp pin \
+         {server} --accept`", file.display()
+    )]
+    SegmentNeeded {
+        /// The server.
+        server: String,
+        /// The segment's file.
+        file: PathBuf,
+    },
     /// More rows wait than the writer may hold in memory.
     #[error(
         "{limit} audit rows wait to be written already, so the call is refused; \
@@ -202,7 +242,11 @@ impl StoreError {
             | Self::WriterName { .. }
             | Self::QueryRefused { .. }
             | Self::GrantTooWide { .. } => ErrorClass::Usage,
-            Self::Damaged { .. } | Self::PinsLost { .. } => ErrorClass::Integrity,
+            Self::Damaged { .. }
+            | Self::PinsLost { .. }
+            | Self::PinsForgotten { .. }
+            | Self::SegmentNeeded { .. }
+            | Self::StateLost { .. } => ErrorClass::Integrity,
             Self::NotRecorded(inner) => inner.class(),
             _ => ErrorClass::Failed,
         }

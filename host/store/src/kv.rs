@@ -197,7 +197,12 @@ impl Kv {
     }
 
     fn open(&self) -> Result<Database, StoreError> {
-        let database = Database::open(&self.path, &FORMAT, Durability::Process)?;
+        // The store was opened before, so a file that is empty now was made so behind its back.
+        let lost = || StoreError::StateLost {
+            path: self.path.clone(),
+            evidence: "a process has it open still".to_owned(),
+        };
+        let database = Database::open_filled(&self.path, &FORMAT, Durability::Process, &|_| Err(lost()))?;
         database
             .connection
             .execute_batch(CREATE)

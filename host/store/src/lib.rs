@@ -3,7 +3,8 @@
 //! `audit.db` holds the append-only, hash-chained [`audit_log`](audit); its heads are anchored
 //! beside it in `audit.heads`, so that a cut tail shows. `state.db` holds what Toolgate remembers:
 //! asks, pins, tokens; the list of pinned servers is kept a second time in `pins.known`, so that a
-//! deleted `state.db` is noticed instead of being taken for a first use.
+//! deleted `state.db` is noticed instead of being taken for a first use. Where both are gone, the log is the
+//! witness ([`Memory`]): no `state.db` is made beside a log that has rows.
 //!
 //! Contract: what cannot be read is an error and never "nothing there"; what could not be written
 //! is an error to whoever waits for it and never a lost row; a file of a newer format is refused.
@@ -33,6 +34,7 @@ pub use audit::deed::Deed;
 pub use audit::event::Event;
 pub use audit::export::ExportedRow;
 pub use audit::filter::{Filter, MAX_ROWS};
+pub use audit::memory::{Memory, ProofSet, log_is_gone};
 pub use audit::reader::AuditReader;
 pub use audit::row::{Actor, AuditRow, CallFacts, Position, StoredRow};
 pub use audit::signed::{CHECKPOINT_TYPE, Checkpoint, CheckpointError};
@@ -53,7 +55,7 @@ pub use state::tasks::{
     Delivery, NewTask, TASKS_KEPT, Task, TaskAbout, TaskCounters, TaskStatus, TaskUpdate,
 };
 pub use state::tokens::{IssuedToken, TokenInfo, TokenOwner};
-pub use store::Store;
+pub use store::{Recovered, Recovery, Store};
 
 /// How many asks may wait for one caller at a time (design section 3, step 6).
 pub const DEFAULT_MAX_PENDING_ASKS: usize = 8;

@@ -1,7 +1,7 @@
 //! The store of one data directory, as the rest of Toolgate sees it.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use toolgate_base::{Clock, SystemClock, files};
@@ -24,6 +24,11 @@ use crate::state::standing::{Freeze, Frozen, StandingDecision};
 use crate::state::tasks::{NewTask, Task, TaskUpdate};
 use crate::state::tokens::{IssuedToken, TokenInfo, TokenOwner};
 
+mod witness;
+
+use witness::PinnedByLog;
+pub use witness::{Recovered, Recovery};
+
 /// The audit log and the state of one data directory, open for writing.
 ///
 /// Methods without `async` take at most [`BUSY_TIMEOUT`](crate::BUSY_TIMEOUT) and usually a
@@ -37,6 +42,8 @@ pub struct Store {
     clock: Arc<dyn Clock>,
     /// Who runs this process, as rows name them.
     person: Option<String>,
+    /// The servers that the log is known to have pinned, and up to which row that was looked for.
+    pinned: Mutex<Option<PinnedByLog>>,
 }
 
 impl Store {
@@ -61,6 +68,7 @@ impl Store {
             audit: Some(Writer::start(data_dir, writer, durability, Arc::clone(&clock))?),
             clock,
             person: None,
+            pinned: Mutex::default(),
         };
         store.report_expired_asks()?;
         store.state.remove_old_tasks()?;
@@ -83,6 +91,7 @@ impl Store {
             audit: None,
             clock,
             person: None,
+            pinned: Mutex::default(),
         })
     }
 

@@ -19,6 +19,18 @@ pub(crate) fn open_private(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
+/// Opens a file that is there for reading and writing. A link is not followed.
+pub(crate) fn open_existing(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.custom_flags(NO_FOLLOW);
+    }
+    options.open(path)
+}
+
 /// `O_NOFOLLOW`.
 #[cfg(unix)]
 const NO_FOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
@@ -64,6 +76,16 @@ impl FileId {
     #[cfg(not(unix))]
     pub(crate) fn of(_: &Metadata) -> Self {
         Self(None)
+    }
+
+    /// The file of this name now.
+    pub(crate) fn at(path: &Path) -> io::Result<Self> {
+        std::fs::metadata(path).map(|found| Self::of(&found))
+    }
+
+    /// Whether both may be one file: they are, or the platform cannot tell.
+    pub(crate) fn may_be(self, other: Self) -> bool {
+        self.0 == other.0
     }
 
     /// Whether both are certainly one file.

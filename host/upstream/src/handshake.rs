@@ -44,7 +44,7 @@ pub(crate) struct Greeted {
 /// Opens the transport and greets the server. A future that is dropped stops what it started.
 pub(crate) async fn greet(spec: &ServerSpec, hint: Option<Era>) -> Result<Greeted, ConnectError> {
     // Kept outside, so that a timeout can still quote the child.
-    let tail = Arc::new(Tail::logged(spec.limits.stderr_tail, spec.log.clone()));
+    let tail = Arc::new(Tail::logged(spec.limits.stderr_tail, spec.log.clone(), spec.mask.clone()));
     let work = async {
         match &spec.transport {
             TransportSpec::Stdio { .. } => stdio::greet(spec, hint, &tail).await,

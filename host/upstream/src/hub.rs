@@ -16,7 +16,7 @@ use crate::events::EventQueue;
 use crate::listen;
 use crate::pending::{Pending, Reply};
 use crate::question::{self, Questions, Unplaced};
-use crate::server_log::{LogSource, Sink};
+use crate::server_log::{LogSource, Mask, Sink};
 use crate::spec::Limits;
 
 /// What the two transports share of one connection.
@@ -29,6 +29,7 @@ pub(crate) struct Hub {
     pub(crate) questions: Arc<Questions>,
     modern: AtomicBool,
     log: Sink,
+    mask: Mask,
 }
 
 /// Which request the place of a message points at, when its id does not.
@@ -71,12 +72,18 @@ impl Hub {
             questions: Arc::default(),
             modern: AtomicBool::new(false),
             log: None,
+            mask: Mask::default(),
         }
     }
 
     /// The same, with somebody who keeps what the server logs.
-    pub(crate) fn logged(self, log: Sink) -> Self {
-        Self { log, ..self }
+    pub(crate) fn logged(self, log: Sink, mask: Mask) -> Self {
+        Self { log, mask, ..self }
+    }
+
+    /// A server's words for an error text: without secrets, one line, cut.
+    pub(crate) fn quote(&self, text: &str, max: usize) -> String {
+        self.mask.quote(text, max)
     }
 
     /// From now on the server has no right to ask anything (spec 2026-07-28, direction rules).
@@ -161,7 +168,7 @@ impl Hub {
         if notification.method == "notifications/message" {
             if let Some(params) = notification.params {
                 if let Some(log) = &self.log {
-                    log.line(LogSource::Message, params.get());
+                    log.line(LogSource::Message, &self.mask.apply(params.get()));
                 }
                 self.pending.log(asked, params);
             }

@@ -41,7 +41,7 @@ pub use listing::Listing;
 pub use logs::{LogMessage, Logs};
 pub use pending::Progress;
 pub use question::{Question, Unplaced};
-pub use server_log::{LogSource, ServerLog};
+pub use server_log::{LogSource, Mask, ServerLog};
 pub use spec::{ClientInfo, Limits, Permit, ProtocolChoice, ServerSpec, Timeouts, TransportSpec};
 pub use sys::child_main;
 pub use toolgate_wire::envelope::Era;

@@ -25,7 +25,7 @@ use toolgate_wire::{Outcome, edit};
 
 use crate::ask::Failure;
 use crate::connection::{Core, RequestOptions};
-use crate::error::quote;
+use crate::hub::Hub;
 use crate::pending::Progress;
 use crate::tasks;
 
@@ -227,7 +227,7 @@ async fn keep_listening(core: &Core, kinds: &[&str]) {
             old = Some(now);
             continue;
         };
-        if let Some(reason) = refusal(ended) {
+        if let Some(reason) = refusal(&core.hub, ended) {
             if !want.tasks.is_empty() {
                 tracing::info!(server = core.hub.server, reason, "it does not tell of tasks");
                 no_tasks = true;
@@ -318,10 +318,10 @@ fn accepted(params: &RawValue) -> Accepted {
 }
 
 /// Why the server does not want such a request; `None` where it only ended.
-fn refusal(ended: Result<Outcome, Failure>) -> Option<String> {
+fn refusal(hub: &Hub, ended: Result<Outcome, Failure>) -> Option<String> {
     match ended {
         Ok(Outcome::Error(error)) => {
-            Some(format!("it answers with error {}: {}", error.code, quote(&error.message, 200)))
+            Some(format!("it answers with error {}: {}", error.code, hub.quote(&error.message, 200)))
         }
         Err(failure) if !failure.error.may_have_run() => Some(failure.error.to_string()),
         Ok(Outcome::Result(_)) | Err(_) => None,

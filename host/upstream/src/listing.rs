@@ -102,7 +102,11 @@ async fn fetch(core: &Core, kind: ListKind, cursor: Option<&str>) -> Result<Page
         }
         Ok(Outcome::Error(error)) => Err(RequestError::BadReply {
             server: server(),
-            detail: format!("{method} failed with error {}: {}", error.code, quote(&error.message, 200)),
+            detail: format!(
+                "{method} failed with error {}: {}",
+                error.code,
+                core.hub.quote(&error.message, 200)
+            ),
         }),
         Err(Failure { error, raw: Some(raw) }) => salvage(kind, &raw, core.hub.limits.door()).ok_or(error),
         Err(Failure { error, raw: None }) => Err(error),

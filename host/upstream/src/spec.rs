@@ -10,7 +10,7 @@ use std::sync::Arc;
 use toolgate_base::Secret;
 pub use toolgate_base::Timeouts;
 
-use crate::server_log::ServerLog;
+use crate::server_log::{Mask, ServerLog};
 
 /// One server, as the gateway hands it to [`crate::Connection::open`].
 #[derive(Clone, Debug)]
@@ -35,6 +35,8 @@ pub struct ServerSpec {
     pub client_capabilities: String,
     /// Who keeps what the server says beside its messages.
     pub log: Option<Arc<dyn ServerLog>>,
+    /// What is taken out of its words before they are shown or kept.
+    pub mask: Mask,
 }
 
 /// The way to a server.

@@ -24,7 +24,7 @@ use toolgate_wire::line::{Line, LineDecoder};
 
 use self::process::Recipe;
 pub(crate) use self::tail::Tail;
-use crate::error::{ConnectError, quote};
+use crate::error::ConnectError;
 use crate::hub::{Asked, Hub};
 use crate::pending::Shared;
 use crate::spec::{ServerSpec, TransportSpec};
@@ -209,7 +209,7 @@ fn inbound(hub: &Hub, tail: &Tail, line: Line) -> Vec<String> {
             // ST-01: a banner or a debug line is for the log, never for the parser.
             tracing::info!(
                 server = hub.server,
-                line = quote(&String::from_utf8_lossy(&bytes), 200),
+                line = tail.mask().quote(&String::from_utf8_lossy(&bytes), 200),
                 "not a message, on standard output"
             );
             tail.push_line(&bytes);

@@ -1,6 +1,6 @@
 //! One call, from the client to the server and back.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::sandbox;
 
@@ -167,6 +167,36 @@ fn gate_masked_end_what_a_server_printed_of_its_environment_before_it_died_stand
     let human = sandbox.run(&["mcp", "status"]).exits(0).stdout;
     for text in [died, status.stdout, human, logs, own] {
         assert!(!text.contains("sup3r-secret-value"), "{text}");
+    }
+}
+
+// SEC-006
+#[test]
+fn gate_masked_cut_no_half_of_a_secret_stays_where_a_line_was_cut_nor_a_short_one_that_stands_alone() {
+    let sandbox = sandbox();
+    sandbox.run_with(&["secret", "set", "TOKEN_OF_FIX"], "sup3r-secret-value", &[]).exits(0);
+    // The value lies across the 8 KiB at which a line of the log is cut.
+    let script = format!(
+        "head -c 8185 /dev/zero | tr '\\0' x >&2; echo \"$TOKEN after\" >&2; echo \"pin=$DOOR_PIN, port 4711x, debug $DEBUG\" >&2; echo \"banner $TOKEN\"; exec {}",
+        sandbox.fixture().display()
+    );
+    sandbox.configure(&format!(
+        "servers:\n  fix:\n    command: sh\n    args: [\"-c\", {}]\n    env: {{ TOKEN: \"${{TOKEN_OF_FIX}}\", DOOR_PIN: \"4711\", DEBUG: \"1\" }}\n    protocol: legacy\npersonas:\n  default:\n    servers: [fix]\n{ALLOW}",
+        Value::from(script)
+    ));
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    client.call("fix__echo", &json!({ "message": "hi" }));
+    let logs = sandbox.run(&["logs", "fix"]).exits(0).stdout;
+    assert!(logs.contains("x*** a"), "{logs}");
+    assert!(logs.contains("pin=***, port 4711x, debug 1"), "{logs}");
+    let own = sandbox.read("data/log/gateway.log");
+    assert!(own.contains("banner ***"), "{own}");
+    let status = sandbox.run(&["mcp", "status", "--json"]).exits(0).stdout;
+    for text in [logs, own, status] {
+        for half in ["sup3r-s", "ecret-value"] {
+            assert!(!text.contains(half), "{half}: {text}");
+        }
     }
 }
 

@@ -161,6 +161,38 @@ fn gate_denied_beforehand_what_the_operator_denied_is_denied_whatever_policies_s
     sandbox.run(&ECHO).exits(3);
 }
 
+// PI-02
+#[test]
+fn gate_pin_floor_what_is_not_what_was_approved_is_refused_whatever_policies_are_loaded() {
+    const TOOLS: &str = r#"[{"name":"echo","description":"one","inputSchema":{"type":"object"}},{"name":"big","description":"two","inputSchema":{"type":"object"}}]"#;
+    let sandbox = sandbox();
+    let tools = sandbox.write("tools.json", TOOLS);
+    configure(&sandbox, &policy("", "(i32.const 1)"), &["--tools", &tools], "");
+    sandbox.run(&ECHO).exits(0);
+    let before = calls(&sandbox);
+    let more =
+        TOOLS.replace("one", "once").replacen('[', r#"[{"name":"new","inputSchema":{"type":"object"}},"#, 1);
+    sandbox.write("tools.json", more);
+    let changed = sandbox.run(&ECHO).exits(3);
+    for part in ["changed after it was pinned", "toolgate mcp pin fix --accept"] {
+        assert!(changed.stderr.contains(part), "{part}: {changed:?}");
+    }
+    let new = sandbox.run(&["mcp", "call", "fix.new", "--json", "{}"]).exits(3);
+    assert!(new.stderr.contains("not among the pinned definitions"), "{new:?}");
+    assert_eq!(calls(&sandbox), before, "nothing of either was sent");
+    for tool in ["fix.echo", "fix.new"] {
+        let explained = sandbox.run(&["mcp", "explain", tool, "--json"]).exits(0).json();
+        assert_eq!((&explained["list"], &explained["call"]), (&json!("deny"), &json!("deny")), "{explained}");
+    }
+    let listed = sandbox.run(&["mcp", "tools", "--json"]).exits(0).json();
+    let names: Vec<&str> =
+        listed["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["fix__big"]);
+    big(&sandbox).exits(0);
+    sandbox.run(&["mcp", "pin", "fix", "--accept"]).exits(0);
+    sandbox.run(&ECHO).exits(0);
+}
+
 #[test]
 fn what_permissions_deny_is_denied_whatever_policies_say() {
     let sandbox = allows_everything("permissions: { mcp: { fix: deny } }\n");

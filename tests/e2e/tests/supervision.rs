@@ -78,6 +78,61 @@ fn gate_comes_back_a_shared_server_that_ended_is_there_again_before_anybody_need
 }
 
 #[test]
+fn gate_thawed_a_shared_server_that_ended_while_it_was_frozen_comes_back_when_it_is_thawed() {
+    let sandbox = sandbox();
+    shared(&sandbox, &[], "    restarts: { first: 2s, longest: 2s }\n");
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    until("it is there", PATIENCE, || (standing(&sandbox)["state"] == "connected").then_some(()));
+    client.call("fix__die", &json!({}));
+    sandbox.run(&["freeze", "--server", "fix", "--reason", "r"]).exits(0);
+    std::thread::sleep(Duration::from_millis(3_500));
+    assert_eq!(greetings(&sandbox), 1, "what is frozen is not started, though its pause is over");
+    sandbox.run(&["thaw", "--server", "fix"]).exits(0);
+    // Nobody calls and nobody looks.
+    until("it is started again", PATIENCE, || (greetings(&sandbox) == 2).then_some(()));
+    let text = client.call("fix__echo", &json!({ "message": "hi" }))["content"][0]["text"].clone();
+    assert_eq!((text, greetings(&sandbox)), (json!("hi"), 2));
+}
+
+// ST-15
+#[test]
+fn gate_never_came_up_st_15_a_call_of_a_server_that_never_came_up_names_it_its_error_and_the_next_step() {
+    let sandbox = sandbox();
+    let dead = "  dead:\n    command: sh\n    args: [\"-c\", \"echo no database >&2; exit 3\"]\n    protocol: legacy\n";
+    let fix = sandbox.fixture_entry("fix", &[]);
+    sandbox.configure(&format!(
+        "servers:\n{fix}{dead}personas:\n  default:\n    servers: [fix, dead]\n{ALLOW}  other:\n    servers: [fix]\n{ALLOW}"
+    ));
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    for _ in 0..2 {
+        let said = client.call("dead__query", &json!({}));
+        assert_eq!(said["_meta"]["toolgate/error"]["code"], "server_unavailable", "{said}");
+        assert_eq!(said["_meta"]["toolgate/error"]["server"], "dead", "{said}");
+        let text = said["content"][0]["text"].as_str().unwrap();
+        for part in ["'dead'", "no database", "toolgate mcp status dead"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+    // A name of nobody's, and of a server that is there, stay unknown.
+    for name in ["nobody__query", "fix__nothing"] {
+        let reply = client.request("tools/call", &json!({ "name": name, "arguments": {} }));
+        assert_eq!(reply["error"]["code"], -32602, "{name}: {reply}");
+    }
+    // To who may not see it, it does not exist.
+    let mut other = sandbox.serve_stdio(&["--persona", "other"]);
+    other.initialize();
+    let ask = |client: &mut Stdio, name: &str| {
+        client.request("tools/call", &json!({ "name": name, "arguments": {} }))["error"].to_string()
+    };
+    let (dead, nobody) = (ask(&mut other, "dead__query"), ask(&mut other, "nobd__query"));
+    assert_eq!(dead.replace("dead", "nobd"), nobody);
+    let run = sandbox.run(&["mcp", "call", "dead__query"]);
+    assert!(run.code != 0 && run.stderr.contains("no database"), "{run:?}");
+}
+
+#[test]
 fn gw_03_a_shared_server_that_ends_again_and_again_is_given_up_and_stays_so_until_somebody_asks() {
     let sandbox = sandbox();
     let starts = sandbox.path("starts").display().to_string();

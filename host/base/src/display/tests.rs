@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::{escape, escape_multiline};
+use super::{escape, escape_multiline, show, show_multiline};
 
 #[test]
 fn terminal_sequences_are_shown_and_do_nothing_se_03() {
@@ -31,6 +31,13 @@ fn line_breaks_stay_only_where_lines_are_asked_for() {
 fn ordinary_text_and_emoji_stay_as_they_are() {
     let text = "Größe 日本語 “quoted” 👨\u{200d}👩\u{200d}👧 ✈\u{fe0f} — fine";
     assert_eq!(escape(text), text);
+}
+
+#[test]
+fn letters_that_look_like_others_are_written_out_where_they_are_shown_se_14() {
+    assert_eq!(show("r\u{435}ad\u{200b}"), r"r\u{435}ad\u{200b}");
+    assert_eq!(show_multiline("\u{1b}[2J\nr\u{435}ad"), "\\u{1b}[2J\nr\\u{435}ad");
+    assert_eq!(escape("r\u{435}ad"), "r\u{435}ad", "what is kept keeps its letters");
 }
 
 proptest! {

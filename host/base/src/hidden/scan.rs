@@ -4,7 +4,9 @@
 //! end or to the next control character, where the next search begins.
 
 use super::Kind;
-use super::table::{is_emoji, is_joined_script, is_presentation_selector, kind_of, takes_selector};
+use super::table::{
+    is_braille, is_emoji, is_joined_script, is_presentation_selector, kind_of, takes_selector,
+};
 
 /// The subdivision flags that Unicode recommends, as the tags after the black flag; the last is the cancel tag.
 const FLAGS: [&str; 3] = [
@@ -68,6 +70,11 @@ impl<'a> Scanner<'a> {
             ('\u{200c}' | '\u{200d}', Before::Visible(base)) if is_joined_script(base) => {
                 let next = self.rest.chars().nth(1)?;
                 is_joined_script(next).then_some((first.len_utf8(), Before::Joiner))
+            }
+            // One blank between two Braille patterns is a space between words.
+            ('\u{2800}', Before::Visible(base)) if is_braille(base) => {
+                let next = self.rest.chars().nth(1)?;
+                is_braille(next).then_some((first.len_utf8(), Before::Nothing))
             }
             (_, Before::Visible('\u{1f3f4}')) => FLAGS
                 .iter()

@@ -1,47 +1,55 @@
 //! Which character is hidden, and what the ones that carry data spell.
 //!
-//! The table is Unicode's `Default_Ignorable_Code_Point` with the controls, the line separators,
-//! the private-use planes and the interlinear annotations added to it.
+//! Unicode's own properties say it, as `icu_properties` has them: hidden is what is default-ignorable, a
+//! control, a format character, a line separator, private use or no character at all. Two things the
+//! properties do not know: format characters that are drawn (`Prepended_Concatenation_Mark`: an Arabic number
+//! sign), which are seen, and a few symbols that are drawn as nothing ([`BLANKS`]), which are not. Spaces are
+//! seen as spaces, of whatever width.
+
+use icu_properties::props::{
+    BidiControl, DefaultIgnorableCodePoint, Emoji, EmojiModifier, ExtendedPictographic, GeneralCategory,
+    PrependedConcatenationMark,
+};
+use icu_properties::{CodePointMapData, CodePointSetData};
 
 use super::Kind;
+
+/// Symbols and marks whose glyph is empty: the blank Braille pattern, the Khitan filler, the null note head.
+const BLANKS: [char; 3] = ['\u{2800}', '\u{16fe4}', '\u{1d159}'];
 
 /// The kind of `character` if it draws nothing or draws what only a font knows; neighbours are not looked at.
 pub(super) fn kind_of(character: char) -> Option<Kind> {
     if matches!(character, '\n' | '\t' | '\r' | ' '..='~') {
         return None;
     }
-    if character.is_control() {
-        return Some(match character {
+    match CodePointMapData::<GeneralCategory>::new().get(character) {
+        GeneralCategory::Control => Some(match character {
             '\u{1b}' | '\u{90}' | '\u{98}' | '\u{9b}'..='\u{9f}' => Kind::Ansi,
             _ => Kind::Control,
-        });
-    }
-    match character {
-        '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-            Some(Kind::Bidi)
+        }),
+        GeneralCategory::LineSeparator | GeneralCategory::ParagraphSeparator => Some(Kind::Control),
+        GeneralCategory::PrivateUse => Some(Kind::PrivateUse),
+        GeneralCategory::Unassigned if is_noncharacter(character) => Some(Kind::Control),
+        _ if CodePointSetData::new::<BidiControl>().contains(character) => Some(Kind::Bidi),
+        // Tags, and the selectors that number the 256 bytes.
+        _ if matches!(character, '\u{fe00}'..='\u{fe0f}' | '\u{e0000}'..='\u{e0fff}') => Some(Kind::Tag),
+        GeneralCategory::Format
+            if !CodePointSetData::new::<PrependedConcatenationMark>().contains(character) =>
+        {
+            Some(Kind::ZeroWidth)
         }
-        '\u{ad}'
-        | '\u{34f}'
-        | '\u{115f}'..='\u{1160}'
-        | '\u{17b4}'..='\u{17b5}'
-        | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200d}'
-        | '\u{2060}'..='\u{2065}'
-        | '\u{206a}'..='\u{206f}'
-        | '\u{3164}'
-        | '\u{feff}'
-        | '\u{ffa0}'
-        | '\u{fff0}'..='\u{fffb}'
-        | '\u{1bca0}'..='\u{1bca3}'
-        | '\u{1d173}'..='\u{1d17a}' => Some(Kind::ZeroWidth),
-        '\u{fe00}'..='\u{fe0f}' | '\u{e0000}'..='\u{e0fff}' => Some(Kind::Tag),
-        '\u{e000}'..='\u{f8ff}' => Some(Kind::PrivateUse),
-        '\u{2028}'..='\u{2029}' | '\u{fdd0}'..='\u{fdef}' => Some(Kind::Control),
-        // The last two code points of every plane are noncharacters; planes 15 and 16 are private.
-        _ if (u32::from(character) & 0xfffe) == 0xfffe => Some(Kind::Control),
-        '\u{f0000}'.. => Some(Kind::PrivateUse),
+        _ if CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(character) => {
+            Some(Kind::ZeroWidth)
+        }
+        _ if BLANKS.contains(&character) => Some(Kind::ZeroWidth),
         _ => None,
     }
+}
+
+/// The last two code points of every plane, and 32 in the first: no text has them (Unicode, section 23.7).
+const fn is_noncharacter(character: char) -> bool {
+    let code = character as u32;
+    code & 0xfffe == 0xfffe || matches!(code, 0xfdd0..=0xfdef)
 }
 
 /// VS15 or VS16, which choose between the text and the emoji form of the character before them.
@@ -49,25 +57,30 @@ pub(super) const fn is_presentation_selector(character: char) -> bool {
     matches!(character, '\u{fe0e}' | '\u{fe0f}')
 }
 
-/// Whether a presentation selector after `character` chooses anything: digits and signs of keycaps,
-/// and symbols beyond ASCII. Letters take none, so one after a letter is data.
+/// Whether a presentation selector after `character` chooses anything, as it does for what can be an emoji,
+/// the digits and signs of keycaps among it. After anything else it is data.
 pub(super) fn takes_selector(character: char) -> bool {
-    match character {
-        '0'..='9' | '#' | '*' => true,
-        _ if character.is_ascii() || character.is_whitespace() => false,
-        _ => kind_of(character).is_none() && (!character.is_alphabetic() || is_emoji(character)),
-    }
+    kind_of(character).is_none() && (is_pictographic(character) || is_one_of_emoji(character))
 }
 
-/// Whether `character` can be a part of an emoji sequence (the blocks that hold `Extended_Pictographic`).
-pub(super) const fn is_emoji(character: char) -> bool {
-    matches!(
-        character,
-        '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{3030}'
-            | '\u{303d}' | '\u{3297}' | '\u{3299}' | '\u{2190}'..='\u{21ff}'
-            | '\u{2300}'..='\u{23ff}' | '\u{24c2}' | '\u{25a0}'..='\u{27bf}'
-            | '\u{2900}'..='\u{297f}' | '\u{2b00}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}'
-    )
+/// Whether `character` can stand beside a joiner in an emoji sequence.
+pub(super) fn is_emoji(character: char) -> bool {
+    !character.is_ascii() && (is_pictographic(character) || is_one_of_emoji(character))
+}
+
+fn is_pictographic(character: char) -> bool {
+    CodePointSetData::new::<ExtendedPictographic>().contains(character)
+}
+
+/// `Emoji` has the keycap bases and the flags' letters too; the modifiers of skin are among it.
+fn is_one_of_emoji(character: char) -> bool {
+    CodePointSetData::new::<Emoji>().contains(character)
+        || CodePointSetData::new::<EmojiModifier>().contains(character)
+}
+
+/// Whether `character` is a Braille pattern with dots; between two of them the blank one is a space.
+pub(super) const fn is_braille(character: char) -> bool {
+    matches!(character, '\u{2801}'..='\u{28ff}')
 }
 
 /// What a tag character spells, and nothing for `U+E0001` and the cancel tag.
@@ -88,7 +101,8 @@ pub(super) fn selector_byte(character: char) -> Option<u8> {
 }
 
 /// Whether `character` belongs to a script that spells words with zero-width joiners and
-/// non-joiners: Arabic and its relatives, the Indic scripts, Myanmar, Khmer, Mongolian.
+/// non-joiners: Arabic and its relatives, the Indic scripts, Myanmar, Khmer, Mongolian. The blocks, because
+/// the marks and digits between the letters are of no script of their own.
 pub(super) fn is_joined_script(character: char) -> bool {
     kind_of(character).is_none()
         && matches!(

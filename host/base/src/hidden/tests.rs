@@ -39,7 +39,23 @@ fn every_class_has_its_kind() {
         ("a\u{115f}b", Kind::ZeroWidth),
         ("a\u{1160}b", Kind::ZeroWidth),
         ("a\u{3164}b", Kind::ZeroWidth),
+        ("a\u{2800}b", Kind::ZeroWidth),
+        ("a\u{180e}b", Kind::ZeroWidth),
+        ("a\u{ffa0}b", Kind::ZeroWidth),
+        ("a\u{2061}b", Kind::ZeroWidth),
+        ("a\u{206e}b", Kind::ZeroWidth),
+        ("a\u{fff9}b", Kind::ZeroWidth),
+        ("a\u{fffb}b", Kind::ZeroWidth),
+        ("a\u{1bca0}b", Kind::ZeroWidth),
+        ("a\u{13437}b", Kind::ZeroWidth),
+        ("a\u{1d173}b", Kind::ZeroWidth),
+        ("a\u{1d159}b", Kind::ZeroWidth),
+        ("a\u{16fe4}b", Kind::ZeroWidth),
+        ("a\u{17b5}b", Kind::ZeroWidth),
+        ("a\u{34f}b", Kind::ZeroWidth),
         ("a\u{e0041}b", Kind::Tag),
+        ("a\u{e01ef}b", Kind::Tag),
+        ("a\u{e0fff}b", Kind::Tag),
         ("a\u{e0101}b", Kind::Tag),
         ("a\u{1b}[31mb", Kind::Ansi),
         ("a\u{9b}31mb", Kind::Ansi),
@@ -65,6 +81,8 @@ fn visible_text_of_many_scripts_is_not_reported() {
         "1\u{fe0f}\u{20e3} #\u{fe0f}\u{20e3} ✈\u{fe0e} ™\u{fe0f} ↔\u{fe0f}",
         "🏴\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f} 🇩🇪",
         "“quotes” – dash … ½ € \u{a0}",
+        // Braille with the space between its words, an Arabic number sign.
+        "⠓⠑⠇⠇⠕\u{2800}⠺⠕⠗⠇⠙ ⛓\u{fe0f}\u{200d}💥 \u{600}١٢ 5\u{202f}%",
     ] {
         assert_eq!(find(text), None, "{text:?}");
         assert_eq!(strip(text), text);
@@ -79,6 +97,10 @@ fn selectors_and_joiners_that_choose_nothing_are_hidden() {
         "\u{fe0f}",
         "✈\u{fe0f}\u{fe0f}",
         "✈\u{fe00}",
+        "。\u{fe0f}",
+        "⠓\u{2800}",
+        "⠓\u{2800}\u{2800}⠓",
+        "\u{2800}⠓",
         "👍\u{200d}a",
         "a\u{200d}👍",
         "👍\u{200d}",
@@ -142,6 +164,25 @@ fn what_a_finding_keeps_is_bounded() {
 fn a_single_character_is_judged_without_its_neighbours() {
     assert!(is_hidden('\u{200b}') && is_hidden('\u{e0041}') && is_hidden('\u{1b}'));
     assert!(!is_hidden('a') && !is_hidden('\n') && !is_hidden('\u{fe0f}'));
+}
+
+/// Every character that Unicode calls ignorable, a control or a format is found, whichever version says so.
+#[test]
+fn se_01_all_that_unicode_says_draws_nothing_is_hidden() {
+    use icu_properties::props::{DefaultIgnorableCodePoint, GeneralCategory};
+    use icu_properties::{CodePointMapData, CodePointSetData};
+    let ignorable = CodePointSetData::new::<DefaultIgnorableCodePoint>();
+    let category = CodePointMapData::<GeneralCategory>::new();
+    let seen = |c: char| matches!(c, '\n' | '\r' | '\t' | '\u{fe0e}' | '\u{fe0f}');
+    let mut count = 0;
+    for character in ('\0'..=char::MAX).filter(|c| !seen(*c)) {
+        if ignorable.contains(character) || category.get(character) == GeneralCategory::Control {
+            assert!(is_hidden(character), "{character:?}");
+            assert_eq!(strip(&format!("a{character}")), "a", "{character:?}");
+            count += 1;
+        }
+    }
+    assert!(count > 4_000, "{count}");
 }
 
 proptest! {

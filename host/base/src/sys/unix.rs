@@ -23,8 +23,20 @@ pub(crate) fn open_without_waiting(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(path)
 }
 
+/// A link is not followed: somebody else's file would be locked, or written to, in place of ours.
 pub(crate) fn open_append_private(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).append(true).create(true).mode(PRIVATE_FILE).open(path)
+    let flags = rustix::fs::OFlags::NOFOLLOW.bits();
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).create(true).mode(PRIVATE_FILE).custom_flags(flags.cast_signed());
+    options.open(path).map_err(|error| {
+        if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) {
+            return io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "it is a link, which is not followed; remove it",
+            );
+        }
+        error
+    })
 }
 
 pub(crate) fn create_dirs_private(path: &Path) -> io::Result<()> {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::json;
-use toolgate_base::display::escape_multiline;
+use toolgate_base::display::show_multiline;
 use toolgate_base::rotate::numbered;
 use toolgate_gateway::server_log;
 
@@ -103,7 +103,7 @@ impl Line {
                 output::json(&json!({ "log": self.of, "time": time, "source": source, "text": text }))
             };
         }
-        let text = escape_multiline(&self.text);
+        let text = show_multiline(&self.text);
         output::line(&if several { format!("{}: {text}", self.of) } else { text })
     }
 }

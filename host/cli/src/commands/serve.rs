@@ -186,6 +186,7 @@ fn take(config: &Config, manner: Manner, wait: Duration) -> Result<Claim, Failur
 fn standing(config: &Config) -> Standing {
     Standing {
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        build: context::build(),
         config: path_of(config),
         locked: context::is_locked(),
     }

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use toolgate_downstream::local::Claim;
+
 use crate::context;
 use crate::exit::Failure;
 
@@ -31,6 +33,7 @@ impl Place {
                 ))
                 .hint("name another directory with --dir"));
             }
+            free(dir)?;
             fs::remove_dir_all(dir).map_err(|error| unwritable(dir, &error))?;
         }
         toolgate_base::files::create_private_dir(dir).map_err(|error| unwritable(dir, &error))?;
@@ -99,6 +102,18 @@ personas:
             toolgate_base::files::write_private(&path, bytes).map_err(|error| unwritable(&path, &error))?;
         }
         Ok(dir)
+    }
+}
+
+/// Refuses where a gateway serves the directory: it would go on with files that nobody sees any more.
+fn free(dir: &Path) -> Result<(), Failure> {
+    match Claim::serving(&dir.join("data")).map_err(Failure::failed)? {
+        None => Ok(()),
+        Some(pid) => Err(Failure::failed(format!(
+            "process {pid} serves {}, so the directory is not replaced",
+            dir.join("data").display()
+        ))
+        .hint(format!("close its clients and stop it (kill {pid}), or name another directory with --dir"))),
     }
 }
 

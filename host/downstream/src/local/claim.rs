@@ -120,6 +120,25 @@ impl Claim {
         Ok(Self { _lock: lock, data_dir: data_dir.to_owned() })
     }
 
+    /// The process that serves the directory now, if one does. The lock is looked at, not taken from
+    /// anybody: where nobody holds it, it is free again when this returns.
+    ///
+    /// # Errors
+    /// [`LockError`] where the lock cannot be looked at.
+    pub fn serving(data_dir: &Path) -> Result<Option<u32>, LockError> {
+        let path = run_dir(data_dir).join("gateway.lock");
+        if path.try_exists().is_ok_and(|there| !there) {
+            return Ok(None);
+        }
+        match FileLock::exclusive(&path, Duration::ZERO) {
+            Ok(_free) => Ok(None),
+            Err(LockError::Busy { holder, .. }) => {
+                Ok(Some(holder.or(Self::holder(data_dir).map(|said| said.pid)).unwrap_or_default()))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// What the last holder said of itself. It may have ended since.
     pub fn holder(data_dir: &Path) -> Option<Holder> {
         let bytes = read_bounded(&run_dir(data_dir).join("gateway.json"), 64 * 1024).ok()??;

@@ -3,10 +3,11 @@
 //! Order of the checks, each before anything of the next is looked at: the user id of the other side,
 //! one line of greeting, what the two sides stand for, what is wanted.
 
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ use toolgate_gateway::Gateway;
 
 use super::claim::Claim;
 use super::greeting::{Hello, Refused, Reply, Standing, Want, line_of, read_line};
-use super::{MAX_CLIENTS, own_user, socket};
+use super::{MAX_CLIENTS, MAX_GREETERS, own_user, socket};
 use crate::options::StdioOptions;
 use crate::stdio::serve_pipes;
 
@@ -103,6 +104,7 @@ impl Door {
     /// Lets clients in until it is told to stop or nobody is left.
     pub async fn keep(self, behind: Arc<dyn Answering>, options: DoorOptions) -> Ended {
         let options = Arc::new(options);
+        let mut greeters = Greeters::default();
         let (guests, count) = watch::channel(0usize);
         let guests = Arc::new(guests);
         let tasks = TaskTracker::new();
@@ -116,8 +118,12 @@ impl Door {
                 () = &mut alone => break Ended::Idle,
             };
             match accepted {
-                Ok((stream, _)) if tasks.len() < MAX_CLIENTS => {
-                    let guest = Guest { behind: Arc::clone(&behind), options: Arc::clone(&options) };
+                Ok((stream, _)) if tasks.len() < MAX_CLIENTS + MAX_GREETERS => {
+                    let guest = Guest {
+                        behind: Arc::clone(&behind),
+                        options: Arc::clone(&options),
+                        greets: greeters.another(),
+                    };
                     // From its first moment: a door that closes while somebody greets would leave the
                     // directory taken, and nobody could be served until it was free.
                     let counted = Counted::new(&guests);
@@ -183,14 +189,36 @@ impl Drop for Counted {
     }
 }
 
+/// Those who came and have not greeted yet, oldest first.
+#[derive(Default)]
+struct Greeters(VecDeque<Weak<CancellationToken>>);
+
+impl Greeters {
+    /// A place for one more. Where there are [`MAX_GREETERS`], whoever was silent for longest gives its own
+    /// up: who comes to be served greets at once, and must not wait for those who never will.
+    fn another(&mut self) -> Arc<CancellationToken> {
+        self.0.retain(|greeter| greeter.strong_count() > 0);
+        if self.0.len() >= MAX_GREETERS
+            && let Some(oldest) = self.0.pop_front().and_then(|oldest| oldest.upgrade())
+        {
+            oldest.cancel();
+        }
+        let place = Arc::new(CancellationToken::new());
+        self.0.push_back(Arc::downgrade(&place));
+        place
+    }
+}
+
 /// Somebody at the door.
 struct Guest {
     behind: Arc<dyn Answering>,
     options: Arc<DoorOptions>,
+    /// Its place among those who have not greeted, cancelled when somebody else gets it.
+    greets: Arc<CancellationToken>,
 }
 
 impl Guest {
-    async fn receive(&self, stream: UnixStream, counted: Counted) -> io::Result<()> {
+    async fn receive(self, stream: UnixStream, counted: Counted) -> io::Result<()> {
         let user = stream.peer_cred()?.uid();
         if !is_owner(user) {
             tracing::warn!(user, "somebody else than the owner came to the socket and was turned away");
@@ -198,10 +226,15 @@ impl Guest {
         }
         let (from, mut to) = stream.into_split();
         let mut from = BufReader::new(from);
-        let greeting = tokio::time::timeout(GREETING, read_line::<Hello>(&mut from, LONGEST)).await;
+        let greeting = tokio::time::timeout(GREETING, read_line::<Hello>(&mut from, LONGEST));
+        let greeting = tokio::select! {
+            greeting = greeting => greeting,
+            () = self.greets.cancelled() => return Ok(()),
+        };
         let Some(hello) = greeting.map_err(|_| io::Error::from(ErrorKind::TimedOut))?? else {
             return Ok(());
         };
+        drop(self.greets);
         if let Err(refused) = self.options.standing.agrees(&hello) {
             return say(&mut to, &Reply::Refused(refused)).await;
         }

@@ -18,6 +18,9 @@ pub struct Hello {
     pub protocol: u32,
     /// Version of the client's binary.
     pub version: String,
+    /// Which build of that version it is, in words; none of clients that do not say it.
+    #[serde(default)]
+    pub build: Option<String>,
     /// The configuration file that counts for the client; none where there is no file.
     pub config: Option<PathBuf>,
     /// Whether it holds to the lock file (`--locked`).
@@ -104,6 +107,8 @@ impl Refused {
 pub struct Standing {
     /// Version of the gateway's binary.
     pub version: String,
+    /// Which build of that version it is, in words.
+    pub build: String,
     /// Its configuration file.
     pub config: Option<PathBuf>,
     /// Whether it holds to the lock file.
@@ -122,8 +127,13 @@ impl Standing {
         if hello.protocol != PROTOCOL || hello.version != self.version {
             return Err(Refused::usage(
                 format!(
-                    "the gateway of this data directory (process {pid}) is toolgate {}, and this is toolgate {}",
-                    self.version, hello.version
+                    "the gateway of this data directory (process {pid}) is toolgate {} ({}, which speaks protocol \
+                     {PROTOCOL} with its clients), and this is toolgate {} ({}, protocol {})",
+                    self.version,
+                    self.build,
+                    hello.version,
+                    hello.build.as_deref().unwrap_or("another build"),
+                    hello.protocol
                 ),
                 other,
             ));

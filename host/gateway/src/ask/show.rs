@@ -3,7 +3,7 @@
 //! Threat: reason, names and arguments were written by servers and agents. What a person is shown is
 //! escaped and cut, so that no terminal sequence, hidden character or forged line can stand in it.
 
-use toolgate_base::display::escape;
+use toolgate_base::display::show as escape;
 use toolgate_plugins::Facts;
 use toolgate_store::Ask;
 

@@ -1,7 +1,8 @@
-//! What the operator decided beforehand, under all policies: `mcp deny` and `mcp ask`, and the same two
-//! words of `permissions.mcp`.
+//! What the operator decided beforehand, under all policies: `mcp deny` and `mcp ask`, the same two
+//! words of `permissions.mcp`, and what was approved of a server.
 //!
-//! Contract: a denial is a denial before any policy is asked, and where the operator wants to be asked no
+//! Contract: a denial is a denial before any policy is asked; so is a definition that is not the approved
+//! one, because no configuration turns the comparison with pins off, a set of policies included. Where the operator wants to be asked no
 //! policy's allow is more than an ask. Nothing here allows: what the operator allowed beforehand is a fact
 //! for the policies (`facts`). Labels and lists are theirs too, since they say what a persona has and not
 //! what was taken from it.
@@ -11,7 +12,7 @@
 
 use toolgate_config::Permit;
 use toolgate_labels::Label;
-use toolgate_plugins::{Facts, Hook};
+use toolgate_plugins::{Facts, Hook, PinState, SurfaceKind};
 use toolgate_store::Standing;
 
 use super::{Binding, Ruling, Verdict};
@@ -41,6 +42,59 @@ pub(super) fn denied(binding: &Binding, hook: Hook, facts: &Facts) -> Option<Ver
             facts.server
         ))
     })
+}
+
+/// The denial of what is not what was approved (PI-02, PI-05, TRB-004). A server is connected to before its
+/// surface is known, and a result belongs to a call whose definition was compared.
+pub(super) fn unapproved(hook: Hook, facts: &Facts) -> Option<Verdict> {
+    if matches!(hook, Hook::Install | Hook::Connect | Hook::Result) {
+        return None;
+    }
+    let server = &facts.server;
+    let (surface, own) = (facts.surface_pin, facts.pin);
+    let reason = match (surface, own) {
+        (PinState::Unreadable, _) | (_, PinState::Unreadable) => format!(
+            "the pins of server '{server}' cannot be read, so nothing of it can be compared. Restore state.db from a \
+             copy, or look at the server with `toolgate mcp diff {server}` and accept it with `toolgate mcp pin \
+             {server} --accept`"
+        ),
+        (PinState::Differs | PinState::Unknown, _) => format!(
+            "tool set changed on server '{server}': it is not the one that trust.pinned_tool_hash names; refusing to \
+             register its tools. Review it with `toolgate mcp diff {server}`, then put the new hash into \
+             trust.pinned_tool_hash"
+        ),
+        (_, PinState::Unknown) => format!(
+            "{} is not among the pinned definitions of server '{server}': it is blocked until it is accepted. {}",
+            subject(facts),
+            review(server)
+        ),
+        (_, PinState::Differs) => format!(
+            "{} of server '{server}' changed after it was pinned: it is blocked until it is accepted. {}",
+            subject(facts),
+            review(server)
+        ),
+        (PinState::Unpinned | PinState::Matches, PinState::Unpinned | PinState::Matches) => return None,
+    };
+    Some(Verdict::refused(reason))
+}
+
+/// What a request is about, in words.
+fn subject(facts: &Facts) -> String {
+    let kind = match facts.kind {
+        SurfaceKind::Tool => "tool",
+        SurfaceKind::Prompt => "prompt",
+        SurfaceKind::Resource => "resource",
+        SurfaceKind::Template => "resource template",
+        SurfaceKind::Question => return "what asks this".to_owned(),
+        SurfaceKind::Instructions | SurfaceKind::Server => return "the text of instructions".to_owned(),
+    };
+    format!("{kind} '{}'", facts.name)
+}
+
+fn review(server: &str) -> String {
+    format!(
+        "Review it with `toolgate mcp diff {server}`, accept it with `toolgate mcp pin {server} --accept`"
+    )
 }
 
 /// The verdict, and an ask where it would be an allow and the operator wants to be asked. A list is no

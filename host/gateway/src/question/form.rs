@@ -1,24 +1,21 @@
 //! A server's form, and its page, as a person is to see them.
 
+mod address;
+
 use std::cell::Cell;
 
 use serde_json::json;
 use toolgate_base::{display, hidden, lookalike};
-use toolgate_net::Url;
 use toolgate_wire::{Outcome, edit};
 
 use super::Shown;
 
 /// Fields of a form at most.
 const MAX_FIELDS: usize = 64;
-/// How much of a scheme is repeated in an error, bytes.
-const MAX_SCHEME: usize = 32;
 /// Characters of a name of a field at most.
 const MAX_KEY: usize = 128;
 /// Characters of a message, a title or a description at most.
 const MAX_TEXT: usize = 4_000;
-/// Characters of an address at most (lesson FM-10).
-const MAX_URL: usize = 2_048;
 /// Words that make a field look like a secret, in its name, title or description (ELI-008).
 const SENSITIVE: [&str; 5] = ["password", "token", "key", "secret", "credential"];
 /// What a field may be: forms are flat.
@@ -85,8 +82,12 @@ pub(super) fn form(server: &str, params: &str) -> Result<Shown, String> {
 pub(super) fn page(server: &str, params: &str) -> Result<Shown, String> {
     let hid = Cell::new(false);
     let url = edit::get(params, "/url").and_then(edit::string).ok_or("it names no address")?;
-    check_url(&url)?;
-    let edits = [("/message".to_owned(), message(server, params, &hid)?)];
+    let page = address::check(&url)?;
+    let told = format!("{}\nThe page is at {}.", message(server, params, &hid)?, page.host);
+    let mut edits = vec![("/message".to_owned(), told)];
+    if page.written != url {
+        edits.push(("/url".to_owned(), page.written));
+    }
     let params = with(params, &edits)?;
     check_rest(&params)?;
     let params = edit::raw(params).map_err(|error| error.to_string())?;
@@ -192,31 +193,4 @@ fn check_rest(params: &str) -> Result<(), String> {
 fn is_sensitive(text: &str) -> bool {
     let text = text.to_lowercase();
     SENSITIVE.iter().any(|word| text.contains(word))
-}
-
-fn check_url(url: &str) -> Result<(), String> {
-    if url.chars().count() > MAX_URL {
-        return Err(format!("its address is longer than {MAX_URL} characters"));
-    }
-    let parsed = Url::parse(url).map_err(|_| "its address is none")?;
-    // A person reads the address as it was written, not as it is resolved.
-    let written = url.split_once("//").map_or(url, |(_, rest)| rest);
-    let written = written.split(['/', '?', '#', '\\']).next().unwrap_or(written);
-    if lookalike::find(written).is_some() {
-        return Err("the host of its address is written with letters that look like others".to_owned());
-    }
-    if !parsed.username().is_empty() || parsed.password().is_some() {
-        return Err("its address has a user name or password in it".to_owned());
-    }
-    let host = parsed.host_str().unwrap_or_default();
-    let loopback = host == "localhost"
-        || host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
-    match parsed.scheme() {
-        "https" if !host.is_empty() => Ok(()),
-        "http" if loopback => Ok(()),
-        scheme => Err(format!(
-            "its address is `{}`; it has to be https, or http on this machine",
-            scheme.get(..MAX_SCHEME).unwrap_or(scheme)
-        )),
-    }
 }

@@ -180,6 +180,10 @@ pub enum Event {
     AuditCheckpoint,
     /// Rows were sealed into a segment; with its range and digest.
     AuditArchived,
+    /// What a sealed row says and still counts, written down again when it was sealed.
+    AuditCarried,
+    /// A lost `state.db` was made anew from what the log remembers.
+    StateRecovered,
 }
 
 impl Event {
@@ -271,6 +275,8 @@ impl Event {
         Self::AuditGap,
         Self::AuditCheckpoint,
         Self::AuditArchived,
+        Self::AuditCarried,
+        Self::StateRecovered,
     ];
 
     /// The name in `details.event`.
@@ -362,6 +368,8 @@ impl Event {
             Self::AuditGap => "audit_gap",
             Self::AuditCheckpoint => "audit_checkpoint",
             Self::AuditArchived => "audit_archived",
+            Self::AuditCarried => "audit_carried",
+            Self::StateRecovered => "state_recovered",
         }
     }
 
@@ -442,6 +450,8 @@ impl Event {
             Self::AuditGap => "audit.gap",
             Self::AuditCheckpoint => "audit.checkpoint",
             Self::AuditArchived => "audit.archive",
+            Self::AuditCarried => "audit.carry",
+            Self::StateRecovered => "state.recover",
         }
     }
 }

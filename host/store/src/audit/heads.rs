@@ -10,7 +10,7 @@
 //! missing or damaged beside existing rows is left as it is, because making a new one would hide
 //! what happened to the old one.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -207,7 +207,7 @@ impl Heads {
     }
 
     fn open_unlocked(&self) -> io::Result<Option<File>> {
-        match OpenOptions::new().read(true).write(true).open(&self.path) {
+        match sys::open_existing(&self.path) {
             Ok(file) => Ok(Some(file)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),

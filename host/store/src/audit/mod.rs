@@ -8,6 +8,7 @@
 //! - [`row`]: what a row says; [`prepare`]: its bounds; [`chain`]: its hash.
 //! - [`writer`]: group commit; [`heads`]: the anchor; [`checkpoint`]: the WAL, off the call path.
 //! - [`reader`], [`filter`], [`select`]: reading; [`verify`]: proving.
+//! - [`memory`]: what it remembers of decisions that stand in other files.
 //! - [`archive`], [`segments`]: sealing old rows; [`export`]: rows on their way out; [`signed`]:
 //!   checkpoints.
 //!
@@ -27,6 +28,7 @@ pub mod export;
 pub mod filter;
 pub(crate) mod heads;
 pub(crate) mod log;
+pub mod memory;
 pub(crate) mod prepare;
 pub mod reader;
 pub mod row;

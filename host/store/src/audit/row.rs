@@ -356,7 +356,7 @@ impl AuditRow {
         self
     }
 
-    fn with_some(self, key: &str, value: Option<&str>) -> Self {
+    pub(crate) fn with_some(self, key: &str, value: Option<&str>) -> Self {
         match value {
             Some(value) => self.with(key, value),
             None => self,

@@ -78,7 +78,7 @@ impl Standing {
 }
 
 impl Frozen {
-    fn columns(&self) -> (&'static str, &str) {
+    pub(super) fn columns(&self) -> (&'static str, &str) {
         match self {
             Self::All => ("all", ""),
             Self::Server(name) => ("server", name),
@@ -100,6 +100,7 @@ impl std::fmt::Display for Frozen {
 impl State {
     /// A number that changes when another connection changed the database.
     pub(crate) fn version(&self) -> Result<i64, StoreError> {
+        self.still_there()?;
         let database = self.database();
         database
             .connection
@@ -226,6 +227,7 @@ impl State {
 
     /// Everything that is frozen.
     pub(crate) fn frozen(&self) -> Result<Vec<Freeze>, StoreError> {
+        self.still_there()?;
         let database = self.database();
         let all = || -> rusqlite::Result<Vec<Freeze>> {
             let mut statement = database.connection.prepare_cached(

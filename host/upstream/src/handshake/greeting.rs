@@ -50,7 +50,7 @@ pub(super) async fn discover(spec: &ServerSpec, hub: &Hub, link: &Link) -> Verdi
     let outcome = ask(hub, link, greeting(spec, "server/discover", None, meta.as_ref())).await;
     match outcome {
         Ok(Outcome::Result(result)) => discovered(&spec.name, result.get()),
-        Ok(Outcome::Error(error)) => discover_error(&spec.name, &error),
+        Ok(Outcome::Error(error)) => discover_error(hub, &spec.name, &error),
         Err(failure) => discover_failure(&spec.name, failure),
     }
 }
@@ -84,8 +84,8 @@ fn discovered(server: &str, result: &str) -> Verdict {
 /// A server that knows the modern errors is modern, unless it says that it only speaks older
 /// revisions. Any other error, whatever its code, is what a legacy server says to a method it
 /// does not know.
-fn discover_error(server: &str, error: &ErrorObject) -> Verdict {
-    let told = handshake_error(server, error);
+fn discover_error(hub: &Hub, server: &str, error: &ErrorObject) -> Verdict {
+    let told = handshake_error(hub, server, error);
     match error.code {
         codes::UNSUPPORTED_VERSION => {
             let data = error.data.as_deref().map_or("{}", RawValue::get);
@@ -132,7 +132,7 @@ pub(super) async fn initialize(spec: &ServerSpec, hub: &Hub, link: &Link) -> Res
         .map_err(|failure| connect_error(failure.error))?;
     let result = match outcome {
         Outcome::Result(result) => result,
-        Outcome::Error(error) => return Err(handshake_error(&spec.name, &error)),
+        Outcome::Error(error) => return Err(handshake_error(hub, &spec.name, &error)),
     };
     let version = edit::get(result.get(), "/protocolVersion").and_then(edit::string).unwrap_or_default();
     if !LEGACY.contains(&version.as_str()) {
@@ -182,11 +182,11 @@ fn capabilities(result: &str) -> Box<RawValue> {
         .unwrap_or_else(|| RawValue::NULL.to_owned())
 }
 
-fn handshake_error(server: &str, error: &ErrorObject) -> ConnectError {
+fn handshake_error(hub: &Hub, server: &str, error: &ErrorObject) -> ConnectError {
     ConnectError::Handshake {
         server: server.to_owned(),
         code: error.code,
-        message: quote(&error.message, 300),
+        message: hub.quote(&error.message, 300),
     }
 }
 

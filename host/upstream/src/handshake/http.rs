@@ -15,7 +15,7 @@ use crate::link::Link;
 use crate::spec::{ProtocolChoice, ServerSpec};
 
 pub(super) async fn greet(spec: &ServerSpec, hint: Option<Era>) -> Result<Greeted, ConnectError> {
-    let hub = Arc::new(Hub::new(&spec.name, spec.limits).logged(spec.log.clone()));
+    let hub = Arc::new(Hub::new(&spec.name, spec.limits).logged(spec.log.clone(), spec.mask.clone()));
     let link = Link::Http(HttpLink::new(spec, &hub)?);
     let hello = hello(spec, hint, &hub, &link).await?;
     if let (Era::Legacy, Link::Http(http)) = (hello.era, &link) {
@@ -68,7 +68,7 @@ pub(super) async fn greet_sse(spec: &ServerSpec) -> Result<Greeted, ConnectError
                 .to_owned(),
         });
     }
-    let hub = Arc::new(Hub::new(&spec.name, spec.limits).logged(spec.log.clone()));
+    let hub = Arc::new(Hub::new(&spec.name, spec.limits).logged(spec.log.clone(), spec.mask.clone()));
     let http = HttpLink::new(spec, &hub)?;
     http.open_sse().await?;
     let link = Link::Http(http);

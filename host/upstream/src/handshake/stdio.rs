@@ -106,7 +106,7 @@ impl Refusal {
 
 impl<'a> Fresh<'a> {
     async fn start(spec: &'a ServerSpec, tail: &Arc<Tail>) -> Result<Self, ConnectError> {
-        let hub = Arc::new(Hub::new(&spec.name, spec.limits).logged(spec.log.clone()));
+        let hub = Arc::new(Hub::new(&spec.name, spec.limits).logged(spec.log.clone(), spec.mask.clone()));
         let link = StdioLink::start(spec, &hub, Arc::clone(tail)).await?;
         Ok(Self { spec, hub, link: Link::Stdio(link) })
     }

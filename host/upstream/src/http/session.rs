@@ -14,7 +14,7 @@ use toolgate_wire::{Outcome, edit};
 
 use super::verdict::Verdict;
 use super::{Core, DELETE_LIMIT};
-use crate::error::{RequestError, quote};
+use crate::error::RequestError;
 use crate::link::{Outgoing, notification};
 use crate::pending::Reply;
 
@@ -152,7 +152,9 @@ impl Core {
             Ok(Reply::Outcome(Outcome::Result(result))) => edit::get(result.get(), "/protocolVersion")
                 .and_then(edit::string)
                 .ok_or_else(|| self.not_renewed("its reply names no version")),
-            Ok(Reply::Outcome(Outcome::Error(error))) => Err(self.not_renewed(&quote(&error.message, 200))),
+            Ok(Reply::Outcome(Outcome::Error(error))) => {
+                Err(self.not_renewed(&self.hub.quote(&error.message, 200)))
+            }
             Ok(Reply::Unusable { error, .. }) => Err(self.not_renewed(&error.to_string())),
             Err(_) => Err(self.not_renewed("it did not reply to initialize")),
         }

@@ -9,7 +9,7 @@ use toolgate_wire::{Id, Message, Outcome, codes, door};
 
 use super::session::Session;
 use super::{Core, retry_after};
-use crate::error::{RequestError, quote};
+use crate::error::RequestError;
 use crate::hub::Asked;
 use crate::link::Outgoing;
 use crate::pending::Shared;
@@ -71,7 +71,7 @@ impl Core {
         let refused = RequestError::Refused {
             server: self.hub.server.clone(),
             status: status.as_u16(),
-            detail: quote(&String::from_utf8_lossy(&body), 200),
+            detail: self.hub.quote(&String::from_utf8_lossy(&body), 200),
             challenge: challenge.clone(),
         };
         match status.as_u16() {
@@ -94,7 +94,11 @@ impl Core {
             }
             _ => Err(RequestError::MayHaveRun {
                 server: self.hub.server.clone(),
-                detail: format!("HTTP {} {}", status.as_u16(), quote(&String::from_utf8_lossy(&body), 200)),
+                detail: format!(
+                    "HTTP {} {}",
+                    status.as_u16(),
+                    self.hub.quote(&String::from_utf8_lossy(&body), 200)
+                ),
             }),
         }
     }

@@ -1,11 +1,14 @@
 //! The last words of a child: a bounded window over what it wrote beside its messages.
+//!
+//! What the child repeats of its secrets is taken out before anything is cut, so the window keeps as much
+//! more as the longest of them has: one that lies on its edge is found whole.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use toolgate_base::display;
 
-use crate::server_log::{Lines, LogSource, Sink};
+use crate::server_log::{Lines, LogSource, Mask, Sink};
 
 /// Keeps the newest bytes up to a limit, however much is written (ST-06).
 #[derive(Debug)]
@@ -15,16 +18,23 @@ pub(crate) struct Tail {
     /// Who keeps all of it, and the line at hand.
     log: Sink,
     lines: Mutex<Lines>,
+    mask: Mask,
 }
 
 impl Tail {
+    #[cfg(test)]
     pub(crate) fn new(max: usize) -> Self {
-        Self { max, bytes: Mutex::default(), log: None, lines: Mutex::default() }
+        Self::logged(max, None, Mask::default())
     }
 
-    /// The same, with somebody who keeps all of it.
-    pub(crate) fn logged(max: usize, log: Sink) -> Self {
-        Self { log, ..Self::new(max) }
+    /// The same, with somebody who keeps all of it, and what of it nobody may read.
+    pub(crate) fn logged(max: usize, log: Sink, mask: Mask) -> Self {
+        Self { max, bytes: Mutex::default(), log, lines: Mutex::new(Lines::new(mask.clone())), mask }
+    }
+
+    /// What is taken out of texts.
+    pub(crate) fn mask(&self) -> &Mask {
+        &self.mask
     }
 
     /// A line on standard output that was no message.
@@ -32,7 +42,7 @@ impl Tail {
         self.keep(line);
         self.keep(b"\n");
         if let Some(log) = &self.log {
-            log.line(LogSource::Stdout, &String::from_utf8_lossy(line));
+            log.line(LogSource::Stdout, &self.mask.apply(&String::from_utf8_lossy(line)));
         }
     }
 
@@ -46,18 +56,23 @@ impl Tail {
     }
 
     fn keep(&self, new: &[u8]) {
-        let keep = new.len().saturating_sub(self.max);
+        let max = self.max + self.mask.longest();
+        let keep = new.len().saturating_sub(max);
         let new = new.get(keep..).unwrap_or_default();
         let mut bytes = self.lock();
-        let excess = (bytes.len() + new.len()).saturating_sub(self.max).min(bytes.len());
+        let excess = (bytes.len() + new.len()).saturating_sub(max).min(bytes.len());
         bytes.drain(..excess);
         bytes.extend(new);
     }
 
-    /// Everything kept, with controls made visible and line ends kept: safe for a terminal.
+    /// Everything kept, without secrets, with controls made visible and line ends kept: safe for a terminal.
     pub(crate) fn text(&self) -> String {
         let raw: Vec<u8> = self.lock().iter().copied().collect();
-        display::escape_multiline(&String::from_utf8_lossy(&raw).replace("\r\n", "\n"))
+        let text = self.mask.apply(&String::from_utf8_lossy(&raw).replace("\r\n", "\n"));
+        // Half a value can stand at the very front of what is kept, and goes with what is too much.
+        let excess = raw.len().saturating_sub(self.max).min(text.len());
+        let (_, last) = text.split_at(text.ceil_char_boundary(excess));
+        display::escape_multiline(last)
     }
 
     /// The last `count` lines that are not blank, joined by ` | `, for an error text.
@@ -86,6 +101,19 @@ mod tests {
         assert_eq!(tail.text(), "23456789");
         tail.push(b"ab\n");
         assert_eq!(tail.text(), "56789ab\n");
+    }
+
+    #[test]
+    fn a_secret_at_the_edge_of_the_window_is_masked_whole() {
+        let mask = Mask::new(6, |text| text.replace("secret", "***"));
+        for after in 1..10 {
+            let tail = Tail::logged(8, None, mask.clone());
+            tail.push(format!("xxxsecret{}", "y".repeat(after)).as_bytes());
+            let text = tail.text();
+            assert!(text.len() <= 8 && text.chars().all(|c| "xy*".contains(c)), "{after}: {text}");
+            tail.push(b"secretsecret");
+            assert!(tail.text().chars().all(|c| "xy*".contains(c)), "{after}: {}", tail.text());
+        }
     }
 
     #[test]

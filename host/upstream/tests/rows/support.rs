@@ -27,6 +27,7 @@ pub(crate) fn spec(transport: TransportSpec) -> ServerSpec {
         client_info: ClientInfo::new("toolgate", "0.1.0"),
         client_capabilities: "{}".to_owned(),
         log: None,
+        mask: toolgate_upstream::Mask::default(),
     }
 }
 

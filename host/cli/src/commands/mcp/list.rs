@@ -12,7 +12,7 @@ use toolgate_gateway::{Caller, ServerState, ServerStatus, Target};
 use toolgate_store::OperatorProof;
 use toolgate_wire::ListKind;
 
-use super::surface;
+use super::{blocked, surface};
 use crate::args::{McpList, McpName, McpStatus, Who};
 use crate::commands::audit;
 use crate::commands::serve::client;
@@ -25,9 +25,16 @@ pub(crate) async fn list(explicit: Option<&Path>, args: McpList) -> Result<(), F
     if let Some(selector) = &args.selector {
         return one_tool(explicit, &args, selector).await;
     }
-    let config = context::config(explicit)?;
+    let loaded = context::loaded(explicit)?;
+    let statuses = blocked::unconnected(&loaded, &args.who).await;
+    let config = &loaded.config;
     if args.json {
-        return output::json(at(&toolgate_config::masked(&config), "servers"));
+        let masked = toolgate_config::masked(config);
+        let mut servers = at(&masked, "servers").clone();
+        for (name, entry) in servers.as_object_mut().into_iter().flatten() {
+            stand(entry, &statuses, name);
+        }
+        return output::json(&servers);
     }
     if config.servers.is_empty() {
         return output::line("no servers yet; add one with `toolgate mcp add NAME -- COMMAND`");
@@ -37,8 +44,8 @@ pub(crate) async fn list(explicit: Option<&Path>, args: McpList) -> Result<(), F
         .values()
         .map(|server| {
             let target = match &server.transport {
-                Transport::Stdio { args, .. } => {
-                    format!("{} ({} arguments)", server.shown_command().unwrap_or_default(), args.len())
+                Transport::Stdio { command, args, .. } => {
+                    format!("{command} ({} arguments)", args.len())
                 }
                 Transport::StreamableHttp { .. } | Transport::Sse { .. } => {
                     server.shown_url().unwrap_or_default()
@@ -54,11 +61,13 @@ pub(crate) async fn list(explicit: Option<&Path>, args: McpList) -> Result<(), F
                 server.transport.name().to_owned(),
                 enabled.to_owned(),
                 origin.to_owned(),
+                blocked::cell(&statuses, &server.name),
                 target,
             ]
         })
         .collect();
-    output::table(&["NAME", "TRANSPORT", "ENABLED", "FROM", "TARGET"], &rows)
+    output::table(&["NAME", "TRANSPORT", "ENABLED", "FROM", "BLOCKED", "TARGET"], &rows)?;
+    statuses.iter().try_for_each(|status| blocked::print_of(status, None, ""))
 }
 
 async fn one_tool(explicit: Option<&Path>, args: &McpList, selector: &str) -> Result<(), Failure> {
@@ -70,10 +79,15 @@ async fn one_tool(explicit: Option<&Path>, args: &McpList, selector: &str) -> Re
         caller.server_only = Some(server.clone());
     }
     let wait = args.timeout.map_or(Duration::from_mins(1), Duration::from_millis);
-    let listed = tokio::time::timeout(wait, surface::all(&gateway, &caller, ListKind::Tools)).await;
+    let listing = async {
+        let statuses = blocked::connected(&gateway, &caller).await;
+        (statuses, surface::all(&gateway, &caller, ListKind::Tools).await)
+    };
+    let listed = tokio::time::timeout(wait, listing).await;
     gateway.shutdown().await;
-    let tools =
-        listed.map_err(|_| Failure::failed(format!("no answer within {} ms", wait.as_millis())))??;
+    let (statuses, tools) =
+        listed.map_err(|_| Failure::failed(format!("no answer within {} ms", wait.as_millis())))?;
+    let tools = tools?;
     let exposed = match &target {
         Target::Exposed(name) => name.clone(),
         Target::Original { server, tool } => {
@@ -84,7 +98,14 @@ async fn one_tool(explicit: Option<&Path>, args: &McpList, selector: &str) -> Re
         let value: Value = serde_json::from_str(raw.get()).ok()?;
         (text(&value, "name") == exposed).then_some(value)
     });
+    let blocked = match &target {
+        Target::Original { server, tool } => blocked::refusal(&statuses, server, tool),
+        Target::Exposed(_) => None,
+    };
     let tool = found.ok_or_else(|| {
+        if let Some(blocked) = blocked {
+            return blocked;
+        }
         Failure::failed(format!("persona '{}' has no tool {selector}", args.who.persona))
             .hint("see `toolgate mcp tools`")
     })?;
@@ -95,15 +116,30 @@ async fn one_tool(explicit: Option<&Path>, args: &McpList, selector: &str) -> Re
     output::line(&serde_json::to_string_pretty(shown).map_err(Failure::failed)?)
 }
 
-/// Shows one entry, secrets masked.
-pub(crate) fn get(explicit: Option<&Path>, args: &McpName) -> Result<(), Failure> {
-    let config = context::config(explicit)?;
-    let masked = toolgate_config::masked(&config);
-    let entry = at(&masked, "servers").get(&args.name).ok_or_else(|| no_server(&config, &args.name))?;
+/// Shows one entry, secrets masked, and how the server stands.
+pub(crate) async fn get(explicit: Option<&Path>, args: &McpName) -> Result<(), Failure> {
+    let loaded = context::loaded(explicit)?;
+    let masked = toolgate_config::masked(&loaded.config);
+    let entry =
+        at(&masked, "servers").get(&args.name).ok_or_else(|| no_server(&loaded.config, &args.name))?;
+    let statuses = blocked::unconnected(&loaded, &args.who).await;
     if args.json {
-        return output::json(entry);
+        let mut entry = entry.clone();
+        stand(&mut entry, &statuses, &args.name);
+        return output::json(&entry);
     }
-    output::line(&serde_json::to_string_pretty(entry).map_err(Failure::failed)?)
+    output::line(&serde_json::to_string_pretty(entry).map_err(Failure::failed)?)?;
+    let mut own = statuses.iter().filter(|status| status.name == args.name);
+    own.try_for_each(|status| blocked::print_of(status, None, ""))
+}
+
+/// Adds to an entry how the server stands, where that is known.
+fn stand(entry: &mut Value, statuses: &[ServerStatus], name: &str) {
+    let status = statuses.iter().find(|status| status.name == name);
+    if let (Some(entry), Some(status)) = (entry.as_object_mut(), status) {
+        let now = json!({ "state": status.state, "pinned": status.pinned, "blocked": status.blocked });
+        entry.insert("now".to_owned(), now);
+    }
 }
 
 /// A name that no server has, with the one that may have been meant.
@@ -199,7 +235,7 @@ pub(crate) async fn reconnect(explicit: Option<&Path>, args: McpName) -> Result<
     print_status(status)
 }
 
-fn statuses_of(answer: Value) -> Result<Vec<ServerStatus>, Failure> {
+pub(super) fn statuses_of(answer: Value) -> Result<Vec<ServerStatus>, Failure> {
     serde_json::from_value(answer)
         .map_err(|error| Failure::failed(format!("the gateway's answer cannot be read: {error}")))
 }
@@ -258,6 +294,7 @@ fn print_status(status: &ServerStatus) -> Result<(), Failure> {
             output::line(&format!("  subscription {uri}, {}", entry.standing(uri)))?;
         }
     }
+    blocked::print_of(status, None, "  ")?;
     for (tool, reason) in &status.dropped {
         output::line(&format!("  left out: {tool}: {reason}"))?;
     }

@@ -1,6 +1,7 @@
 //! `toolgate mcp …`: servers and their tools.
 
 mod add;
+mod blocked;
 mod call;
 mod decide;
 mod list;
@@ -27,7 +28,7 @@ pub(crate) async fn run(explicit: Option<&Path>, command: Mcp) -> Result<(), Fai
     match command {
         Mcp::Add(args) => add::add(explicit, args).await,
         Mcp::Remove(args) => add::remove(explicit, &args).await,
-        Mcp::Get(args) => list::get(explicit, &args),
+        Mcp::Get(args) => list::get(explicit, &args).await,
         Mcp::List(args) => list::list(explicit, args).await,
         Mcp::Status(args) => list::status(explicit, args).await,
         Mcp::Reconnect(args) => list::reconnect(explicit, args).await,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use toolgate_gateway::{Caller, Deed, Gateway, Target};
 use toolgate_wire::{ListKind, Outcome, RawValue as Raw};
 
-use super::call;
+use super::{blocked, call};
 use crate::args::surface::{Asking, McpComplete, McpListed, McpPrompt, McpRead, McpResources};
 use crate::exit::{Code, Failure};
 use crate::json::{at, text};
@@ -48,11 +48,23 @@ async fn listed(
     {
         return Err(super::list::no_server(gateway.config(), server));
     }
+    // What was approved last is shown of a server only where it does not answer, and then it is said.
+    let statuses = blocked::connected(&gateway, &caller).await;
     let items = all(&gateway, &caller, kind).await;
     gateway.shutdown().await;
     let items = items?;
+    let word = match kind {
+        ListKind::Tools => "tool",
+        ListKind::Prompts => "prompt",
+        ListKind::Resources => "resource",
+        ListKind::Templates => "template",
+    };
     if args.json {
-        return output::json(&json!({ kind.member(): items }));
+        return output::json(&json!({
+            kind.member(): items,
+            "blocked": blocked::as_json(&statuses, Some(word)),
+            "not_connected": blocked::not_connected(&statuses),
+        }));
     }
     let rows: Vec<Vec<String>> = items
         .iter()
@@ -62,7 +74,8 @@ async fn listed(
             vec![text(&value, key).to_owned(), first_line.chars().take(80).collect()]
         })
         .collect();
-    output::table(header, &rows)
+    output::table(header, &rows)?;
+    blocked::print(&statuses, Some(word))
 }
 
 /// Every page of a listing.

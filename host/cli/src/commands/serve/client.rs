@@ -87,6 +87,7 @@ fn hello(loaded: &Loaded, want: Want) -> Hello {
     Hello {
         protocol: PROTOCOL,
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        build: Some(context::build()),
         config: super::path_of(&loaded.config),
         locked: context::is_locked(),
         variables: loaded.variables.clone(),

@@ -1,13 +1,19 @@
 use super::*;
 
 fn standing() -> Standing {
-    Standing { version: "1.2.3".to_owned(), config: Some("/etc/a.yaml".into()), locked: false }
+    Standing {
+        version: "1.2.3".to_owned(),
+        build: "/bin/a".to_owned(),
+        config: Some("/etc/a.yaml".into()),
+        locked: false,
+    }
 }
 
 fn hello() -> Hello {
     Hello {
         protocol: PROTOCOL,
         version: "1.2.3".to_owned(),
+        build: Some("/bin/b".to_owned()),
         config: Some("/etc/a.yaml".into()),
         locked: false,
         variables: BTreeMap::new(),
@@ -35,7 +41,9 @@ fn a_client_that_differs_in_anything_is_refused_with_both_sides() {
     let locked = other(&|hello| hello.locked = true);
     assert!(locked.contains("with --locked") && locked.contains("without --locked"), "{locked}");
     let protocol = other(&|hello| hello.protocol = PROTOCOL + 1);
-    assert!(protocol.contains("is toolgate"), "{protocol}");
+    for part in ["/bin/a", "/bin/b", "protocol 1 ", "protocol 2)"] {
+        assert!(protocol.contains(part), "{part}: {protocol}");
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 use std::fs;
 
 use super::PinnedDefinition;
+use crate::state::lost::tests::recover;
 use crate::testing::{Bench, digest};
 use crate::{ErrorClass, PINS_KNOWN, STATE_DB, Store, StoreError};
 
@@ -97,6 +98,9 @@ fn a_deleted_state_leaves_its_servers_known() {
         if empty {
             fs::write(&path, b"").unwrap();
         }
+        let error = Store::open(bench.path(), "gateway").unwrap_err();
+        assert!(matches!(error, StoreError::StateLost { .. }), "{error}");
+        recover(bench.path());
         bench.open();
         refused(bench.store());
         let known = bench.store().known_servers().unwrap();
