@@ -163,13 +163,13 @@ impl Policy {
             return answers::denial(Strikes::fault(self.name()));
         }
         let key = self.remembered.key(hook, facts);
-        if let Some(decision) = self.remembered.get(key) {
+        if let Some(decision) = self.remembered.get(key, facts) {
             return decision;
         }
         let answer = self.ask_one(function, facts).and_then(|answer| {
             let decision = answers::decision(answer.said, hook, self.authority, &self.prepared.shared)?;
             if !answer.knew.anything() {
-                self.remembered.keep(key, decision.clone());
+                self.remembered.keep(key, decision.clone(), answer.knew.hides_nothing);
             }
             Ok(decision)
         });
@@ -198,7 +198,7 @@ impl Policy {
             match self.ask_many(function, batch) {
                 Ok(Answers { said, knew }) => {
                     self.strikes.well();
-                    knew_more |= knew.more;
+                    knew_more |= knew.more || knew.hides_nothing;
                     decisions.extend(said.into_iter().map(|said| {
                         answers::decision(said, Hook::List, self.authority, &self.prepared.shared)
                             .unwrap_or_else(|fault| self.denied(fault))

@@ -58,6 +58,8 @@ pub(crate) struct State {
     pub(crate) subject: Option<Arc<Facts>>,
     /// Whether a request was lent in this call.
     lent: bool,
+    /// The document of that request, once the guest has a handle of it.
+    judged: Option<Document>,
     /// Of a sealed guest.
     pub(crate) wasi: Option<Box<WasiCtx>>,
     /// What a fault of this call is told with.
@@ -71,6 +73,8 @@ pub(crate) struct State {
 pub(crate) struct Knows {
     /// It looked at the definition, of which plain facts have the digest alone.
     pub(crate) definition: bool,
+    /// It heard that the document of its request hides nothing.
+    pub(crate) hides_nothing: bool,
     /// It looked at or did anything else, so that its answer holds for this request alone.
     pub(crate) more: bool,
 }
@@ -121,6 +125,7 @@ impl State {
             phase: Phase::Open,
             subject: None,
             lent: false,
+            judged: None,
             wasi: None,
             trace: Trace::default(),
             knows,
@@ -135,6 +140,7 @@ impl State {
         self.phase = Phase::Open;
         self.subject = None;
         self.lent = false;
+        self.judged = None;
     }
 
     /// Makes a request for the guest. To be taken back with [`State::take_back`] after the call.
@@ -155,11 +161,32 @@ impl State {
     pub(crate) fn take_back(&mut self, rep: u32) {
         // A warm instance must not keep the documents of a call that is over.
         self.subject = None;
+        self.judged = None;
         let request = Resource::<SharedFacts>::new_own(rep);
         // A guest that dropped its own handle has freed the place, and a document may have taken it.
         if self.table.get(&request).is_ok() {
             let _ = self.table.delete(request);
         }
+    }
+
+    /// Notes that the guest has a handle of the document that its request is about. That there is one it may
+    /// know like a plain fact; what it is told of it is noted by [`Self::look_into`].
+    pub(crate) fn hand_out(&mut self, document: &Document) {
+        // Of several requests at once only one can be told from other documents.
+        self.knows.more |= self.judged.as_ref().is_some_and(|judged| !judged.is_same(document));
+        self.judged = Some(document.clone());
+    }
+
+    /// The document behind a handle, for whoever tells the guest anything of it.
+    pub(crate) fn look_into(&mut self, handle: &Resource<Document>) -> wasmtime::Result<Document> {
+        let document = self.table.get(handle)?.clone();
+        self.knows.more |= self.is_judged(&document);
+        Ok(document)
+    }
+
+    /// Whether it is the document that the request at hand is about, and not a definition or the settings.
+    pub(crate) fn is_judged(&self, document: &Document) -> bool {
+        self.judged.as_ref().is_some_and(|judged| judged.is_same(document))
     }
 
     /// Refuses what reaches outside while an adapter may only propose.

@@ -16,11 +16,11 @@ impl Host for State {}
 
 impl HostDocument for State {
     fn size(&mut self, document: Resource<Document>) -> wasmtime::Result<u64> {
-        Ok(u64::try_from(self.table.get(&document)?.len()).unwrap_or(u64::MAX))
+        Ok(u64::try_from(self.look_into(&document)?.len()).unwrap_or(u64::MAX))
     }
 
     fn read(&mut self, document: Resource<Document>) -> wasmtime::Result<Result<String, Error>> {
-        let document = self.table.get(&document)?.clone();
+        let document = self.look_into(&document)?;
         Ok(self.bounded(document.text()))
     }
 
@@ -29,7 +29,7 @@ impl HostDocument for State {
         document: Resource<Document>,
         path: String,
     ) -> wasmtime::Result<Result<Option<String>, Error>> {
-        let document = self.table.get(&document)?.clone();
+        let document = self.look_into(&document)?;
         let found = self.host_work(document.len(), || json::lookup(document.text(), &path));
         self.trace.looked_up = Some(path);
         Ok(match found {
@@ -44,7 +44,7 @@ impl HostDocument for State {
         document: Resource<Document>,
         path: String,
     ) -> wasmtime::Result<Result<Option<String>, Error>> {
-        let document = self.table.get(&document)?.clone();
+        let document = self.look_into(&document)?;
         let found = self.host_work(document.len(), || json::string_at(document.text(), &path));
         self.trace.looked_up = Some(path);
         Ok(match found {
@@ -59,7 +59,7 @@ impl HostDocument for State {
         document: Resource<Document>,
         path: String,
     ) -> wasmtime::Result<Result<Vec<String>, Error>> {
-        let document = self.table.get(&document)?.clone();
+        let document = self.look_into(&document)?;
         let limit = self.shared.limits.host_bytes;
         let found = self.host_work(document.len(), || strings(document.text(), &path, limit));
         self.trace.looked_up = Some(path);

@@ -15,7 +15,7 @@ impl Host for State {
     }
 
     fn canonical(&mut self, document: Resource<Document>) -> wasmtime::Result<Result<String, Error>> {
-        let document = self.table.get(&document)?.clone();
+        let document = self.look_into(&document)?;
         Ok(self.host_work(document.len(), || {
             let canonical = canonical_json(document.text()).map_err(invalid)?;
             Ok(Digest::of(canonical.as_bytes()).to_string())

@@ -119,8 +119,8 @@ impl HostRequest for State {
         let both = document.as_ref().zip(facts.definition.as_ref());
         if both.is_some_and(|(document, definition)| document.is_same(definition)) {
             self.knows.definition = true;
-        } else {
-            self.knows.more = true;
+        } else if let Some(document) = &document {
+            self.hand_out(document);
         }
         self.document_handle(document)
     }

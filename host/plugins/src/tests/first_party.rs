@@ -108,6 +108,23 @@ fn hidden_text_blocks_definitions_and_strips_results_se_01() {
     assert_eq!(hidden.check(Hook::Result, &facts()), Decision::Abstain);
 }
 
+/// A policy that asks only whether a document hides text is asked once about all that hide none (SE-01).
+#[test]
+fn se_01_a_result_that_hides_text_never_gets_the_decision_about_one_that_does_not() {
+    let hidden = policy("hidden-text");
+    let judged =
+        |text: &str| hidden.check(Hook::Result, &with(|facts| facts.document = Some(Document::new(text))));
+    for text in ["{}", "{\"a\":\"plain\"}", "{\"content\":[{\"text\":\"other\"}]}"] {
+        assert_eq!(judged(text), Decision::Abstain);
+        assert_eq!(hidden.remembered_decisions(), 1);
+    }
+    for text in ["{\"a\":\"b\u{200b}\"}", "{\"a\u{200b}\":1}", "[\"\u{202e}\"]"] {
+        assert_eq!(judged(text), Decision::Redact(Redaction::HiddenText));
+        assert_eq!(hidden.remembered_decisions(), 1, "what hides something is judged each time");
+    }
+    assert_eq!(judged("{}"), Decision::Abstain);
+}
+
 #[test]
 fn filesystem_keeps_paths_within_its_roots() {
     let adapter = filesystem(r#"{"roots":["/data"]}"#).unwrap();

@@ -258,9 +258,25 @@ fn a_decision_about_plain_facts_is_kept_and_one_that_saw_more_is_asked_for_each_
     };
     assert_eq!(kept(&looking(&[], "", "")), 1);
     assert_eq!(kept(&looking(&[], &TEXT.replace("WHAT", "persona"), look)), 1);
-    for more in ["session", "document", "definition"] {
+    for more in ["session", "definition"] {
         assert_eq!(kept(&looking(&[], &TEXT.replace("WHAT", more), look)), 0, "{more}");
     }
+    let document = TEXT.replace("WHAT", "document");
+    assert_eq!(kept(&looking(&[], &document, look)), 1, "that there is a document is a plain fact");
+    let size = r#"(import "toolgate:plugin/documents@0.1.0" "[method]document.size" (func $size (param i32) (result i64)))"#;
+    let into = format!("{look} (drop (call $size (i32.load (i32.const 68))))");
+    assert_eq!(
+        kept(&looking(&["documents"], &format!("{document} {size}"), &into)),
+        0,
+        "what is in it is not"
+    );
+    let hidden = r#"(import "toolgate:plugin/matching@0.1.0" "hidden-text" (func $hidden (param i32 i32)))"#;
+    let through = format!("{look} (call $hidden (i32.load (i32.const 68)) (i32.const 80))");
+    assert_eq!(
+        kept(&looking(&["matching"], &format!("{document} {hidden}"), &through)),
+        1,
+        "it hides nothing"
+    );
     let clock = r#"(import "toolgate:plugin/clock@0.1.0" "now-ms" (func $now (result i64)))"#;
     assert_eq!(kept(&looking(&["clock"], clock, "(drop (call $now))")), 0, "the clock");
     let log = r#"(import "toolgate:plugin/log@0.1.0" "write" (func $write (param i32 i32 i32)))"#;
