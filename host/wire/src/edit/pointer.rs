@@ -53,7 +53,29 @@ pub(super) fn token_chars(token: &str) -> impl Iterator<Item = char> + '_ {
 
 /// Whether a token names the key that is written `raw` between its quotes.
 pub(super) fn token_is_key(token: &str, raw: &str) -> bool {
-    if token.contains('~') { token_chars(token).eq(json::unescape(raw)) } else { json::key_is(raw, token) }
+    match (token.contains('~'), raw.contains('\\')) {
+        (false, _) => json::key_is(raw, token),
+        (true, false) => stands_for(token, raw),
+        (true, true) => token_chars(token).eq(json::unescape(raw)),
+    }
+}
+
+/// Whether a token with escapes stands for a text without any, stretch by stretch: every key of the
+/// protocol's own in `_meta` has a `/` in it, and each request is asked for several of them.
+fn stands_for(token: &str, text: &str) -> bool {
+    let mut stretches = token.split('~');
+    let Some(mut rest) = text.strip_prefix(stretches.next().unwrap_or_default()) else { return false };
+    for stretch in stretches {
+        let (sign, stretch) = match stretch.strip_prefix('1') {
+            Some(after) => ('/', after),
+            None => ('~', stretch.strip_prefix('0').unwrap_or(stretch)),
+        };
+        match rest.strip_prefix(sign).and_then(|rest| rest.strip_prefix(stretch)) {
+            Some(after) => rest = after,
+            None => return false,
+        }
+    }
+    rest.is_empty()
 }
 
 /// An array index: no sign, no leading zero (RFC 6901, 4).
