@@ -94,6 +94,11 @@ impl Heads {
         Self { path: data_dir.join(paths::AUDIT_HEADS), last: None, open: None }
     }
 
+    /// The same file, for somebody who writes it beside this one.
+    pub(crate) fn beside(&self) -> Self {
+        Self { path: self.path.clone(), last: None, open: None }
+    }
+
     /// The file.
     pub(crate) fn path(&self) -> &Path {
         &self.path

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OptionalExtension, params};
 use toolgate_base::Clock;
@@ -23,8 +23,10 @@ use crate::paths;
 
 /// The longest name of a writer; the rest of the column is for the number of a successor.
 const MAX_WRITER_NAME: usize = 16;
-/// How many pauses of 2 ms a commit on the call path spends on the anchor's lock.
-const SHORT_PAUSES: u32 = 2;
+/// How soon after the last anchor a commit on the call path leaves the next one to the thread, which looks
+/// every few milliseconds. A quiet log is anchored with each commit; in a busy one the anchor is behind by a
+/// look of the thread, and by this where the thread is late.
+const ANCHOR_PAUSE: Duration = Duration::from_millis(20);
 /// How many successors a chain may have before the operator must look.
 const MAX_SUCCESSORS: u32 = 50;
 
@@ -48,7 +50,9 @@ pub(crate) struct Log {
     checkpointer: Checkpointer,
     anchor_warned: bool,
     patience: Patience,
-    /// Work that would have taken too long on the call path.
+    /// When the anchor was moved last.
+    anchored: Option<Instant>,
+    /// Work that was too much for the call path.
     anchor_due: bool,
     checkpoint_due: bool,
 }
@@ -98,6 +102,7 @@ impl Log {
             current: None,
             anchor_warned: false,
             patience: Patience::Full,
+            anchored: None,
             anchor_due: false,
             checkpoint_due: false,
         })
@@ -128,7 +133,12 @@ impl Log {
                 return Err(error);
             }
         };
-        self.anchor(&current);
+        let just_now = self.anchored.is_some_and(|anchored| anchored.elapsed() < ANCHOR_PAUSE);
+        if patience == Patience::None && just_now {
+            self.anchor_due = true;
+        } else {
+            self.anchor(&current);
+        }
         self.current = Some(current);
         self.checkpoint_due |= self.checkpointer.wrote(rows.len());
         if patience == Patience::Full {
@@ -142,8 +152,33 @@ impl Log {
         self.anchor_due || self.checkpoint_due
     }
 
-    /// Does what a commit without patience has left: the anchor whose lock was taken, and the
-    /// checkpoint of a WAL that has grown too long.
+    /// Whether it should be done before anything else is written.
+    pub(crate) fn is_far_behind(&self) -> bool {
+        self.checkpoint_due
+    }
+
+    /// What the anchor of a busy log is to be moved to, for whoever does that beside the log.
+    pub(crate) fn take_due_anchor(&mut self) -> Option<(String, Head)> {
+        if !std::mem::take(&mut self.anchor_due) {
+            return None;
+        }
+        self.anchored = Some(Instant::now());
+        self.current.as_ref().map(|current| (current.chain.clone(), current.head))
+    }
+
+    /// The same file of anchors, to move one beside the log.
+    pub(crate) fn heads_beside(&self) -> Heads {
+        self.heads.beside()
+    }
+
+    /// Moves the anchor now; where that fails the log says so.
+    pub(crate) fn anchor_now(&mut self) {
+        self.anchor_due = true;
+        self.catch_up();
+    }
+
+    /// Does what a commit without patience has left: the anchor of a busy log, and the checkpoint of a
+    /// WAL that has grown too long.
     pub(crate) fn catch_up(&mut self) {
         self.patience = Patience::Full;
         if let Some(current) = self.current.clone().filter(|_| self.anchor_due) {
@@ -195,24 +230,29 @@ impl Log {
         Ok((current, positions))
     }
 
-    /// Ends the checkpoint thread; the connection closes with the value.
-    pub(crate) fn close(self) {
+    /// Moves the anchor to the last row and ends the checkpoint thread; the connection closes with the
+    /// value.
+    pub(crate) fn close(mut self) {
+        self.catch_up();
         self.checkpointer.stop();
     }
 
     /// A head that cannot be written only lags behind, which `verify` allows; the rows are safe.
     fn anchor(&mut self, current: &Current) {
         let pauses = match self.patience {
-            Patience::None => SHORT_PAUSES,
+            Patience::None => 0,
             Patience::Full => heads::LOCK_PAUSES,
         };
         self.anchor_due = false;
         let problem = match self.heads.advance(&current.chain, &current.head, pauses) {
             Ok(true) => {
                 self.anchor_warned = false;
+                self.anchored = Some(Instant::now());
                 return;
             }
             Err(_) if self.patience == Patience::None => {
+                // The next commits leave it to the thread as well.
+                self.anchored = Some(Instant::now());
                 self.anchor_due = true;
                 return;
             }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! caller ── append ──▶ queue ──▶ first caller ──▶ BEGIN IMMEDIATE … COMMIT ──▶ audit.heads
-//!                                 or thread        one group of rows           after the commit
+//!                                 or thread        one group of rows           after the commit,
+//!                                                                              by the thread if busy
 //! ```
 //!
 //! - [`row`]: what a row says; [`prepare`]: its bounds; [`chain`]: its hash.

@@ -1,16 +1,18 @@
 //! Group commit: rows wait in a queue and are committed together, by whoever comes first.
 //!
 //! Contract: an awaited row is answered after its group's commit, with its position or with the
-//! error; a row that nobody awaits is written within some 5 ms, with the next awaited one where there
+//! error; a row that nobody awaits is written within some 10 ms, with the next awaited one where there
 //! is one, and is kept through failed commits and tried again. Nothing is dropped silently: what must
 //! go is counted and the count becomes a row, `audit_gap`.
 //!
 //! A commit is a few writes into the page cache, which takes less time than to wake another thread
-//! and be woken by it. So a caller who awaits a row lets every other ready task go first, which may add
-//! rows to the same group, and then commits the group itself, without ever waiting for anybody: a
-//! database or an anchor that another process holds, and a disk that must be synced, are the business
-//! of a thread ([`Worker`] is behind a mutex that is only tried). That thread also sees to rows that
-//! nobody awaits, to those that are tried again, and to the end.
+//! and be woken by it. So a caller who awaits a row commits the group itself, without ever waiting for
+//! anybody: a database or an anchor that another process holds, and a disk that must be synced, are the
+//! business of a thread ([`Worker`] is behind a mutex that is only tried). Where rows came together
+//! lately, the caller first lets every other ready task go, which may add rows to the group; a caller who
+//! was alone lately does not, because giving way takes a tenth of a commit and more. The thread also
+//! moves the anchor of a busy log, and sees to rows that nobody awaits, to those that are tried again,
+//! and to the end.
 //!
 //! Bounds: 100,000 rows in the queue, 1,024 rows a group, 10,000 rows kept for another try.
 
@@ -18,7 +20,7 @@ mod queue;
 mod worker;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -39,6 +41,11 @@ const MAX_QUEUED: usize = 100_000;
 const MAX_GROUP: usize = 1_024;
 /// How many groups one caller commits before it leaves the rest to the thread.
 const MAX_TURNS: usize = 4;
+/// For how many commits of one awaited row each, callers go on giving way to others first.
+const COMPANY: u32 = 16;
+/// How often, in commits, one who seems to be alone gives way all the same. On a runtime of one thread
+/// nobody else shows otherwise.
+const PROBE: u32 = 32;
 
 /// Whoever waits for a row.
 type Reply = oneshot::Sender<Result<Position, StoreError>>;
@@ -56,6 +63,8 @@ struct Shared {
     worker: Mutex<Worker>,
     /// Unawaited rows that were given up since the last `audit_gap`.
     lost: AtomicU64,
+    /// Counts down from [`COMPANY`] since rows came together, and from there on round and round [`PROBE`].
+    company: AtomicU32,
     /// Whether callers commit. Not where a commit syncs the disk.
     callers_commit: bool,
 }
@@ -79,6 +88,7 @@ impl Writer {
             queue: Queue::default(),
             worker: Mutex::new(Worker::new(log)),
             lost: AtomicU64::new(0),
+            company: AtomicU32::new(PROBE + COMPANY),
             callers_commit: durability == Durability::Process,
         });
         let of_thread = Arc::clone(&shared);
@@ -95,7 +105,9 @@ impl Writer {
         // A caller who is dropped here leaves its row to the thread.
         let mut left_behind = LeftBehind(Some(&self.shared));
         if self.shared.callers_commit {
-            tokio::task::yield_now().await;
+            if self.shared.has_company() {
+                tokio::task::yield_now().await;
+            }
             left_behind.0 = None;
             if let Ok(answered) = answer.try_recv() {
                 return answered;
@@ -142,6 +154,24 @@ impl Shared {
             }
         }
         self.queue.summon();
+    }
+
+    /// Whether a caller gives way to others before it commits.
+    fn has_company(&self) -> bool {
+        let left = self.company.load(Ordering::Relaxed);
+        left > PROBE || left == 0
+    }
+
+    /// Notes how many rows of one commit were awaited. Only a hint, so that a count that is lost between two
+    /// threads costs a few microseconds and nothing else.
+    fn came_together(&self, awaited: usize) {
+        let left = match (awaited, self.company.load(Ordering::Relaxed)) {
+            (0, _) => return,
+            (1, 0) => PROBE,
+            (1, left) => left - 1,
+            _ => PROBE + COMPANY,
+        };
+        self.company.store(left, Ordering::Relaxed);
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! One mutex, held for a few moves of pointers. The thread sleeps until it is summoned; once a row
 //! came that nobody awaits, it looks every [`LINGER`] until nothing has come for a while, so that such
-//! rows cost no wake-up each.
+//! rows cost no wake-up each. It writes only those that an earlier look has seen: in a busy log the next
+//! caller takes the others along, and a commit of their own would cost as much as a dozen rows.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,7 +14,7 @@ use tokio::sync::oneshot;
 use super::{MAX_GROUP, MAX_QUEUED, Reply};
 use crate::audit::prepare::Prepared;
 
-/// How long rows that nobody awaits wait for company. A commit costs as much as a dozen rows.
+/// How long, and at most twice as long, rows that nobody awaits wait for company.
 const LINGER: Duration = Duration::from_millis(5);
 /// How soon kept rows are tried again when nothing else is written.
 const RETRY: Duration = Duration::from_millis(500);
@@ -36,7 +37,18 @@ struct State {
     summoned: bool,
     /// Set while the thread looks by itself: how often in a row it found nothing.
     looks: Option<u32>,
+    /// How many of the first rows were there at the last look.
+    seen: usize,
     life: Life,
+}
+
+/// What the thread was woken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Woken {
+    /// It is to end, after what waits.
+    pub(super) ends: bool,
+    /// It is to write what waits, and not only to see to the rest.
+    pub(super) writes: bool,
 }
 
 /// Whether there is a writer.
@@ -66,6 +78,13 @@ pub(super) struct Group {
     pub(super) flushes: Vec<oneshot::Sender<()>>,
 }
 
+impl Group {
+    /// How many of its rows somebody waits for.
+    pub(super) fn awaited(&self) -> usize {
+        self.replies.iter().filter(|reply| reply.is_some()).count()
+    }
+}
+
 impl Queue {
     /// Adds a row. One that nobody awaits has the thread look for it.
     pub(super) fn push(&self, row: Prepared, reply: Option<Reply>) -> Result<(), Refused> {
@@ -79,12 +98,15 @@ impl Queue {
         let detached = reply.is_none();
         state.awaited += usize::from(!detached);
         state.rows.push_back((row, reply));
-        if detached && state.looks.is_none() {
-            state.looks = Some(0);
-            drop(state);
-            self.wake.notify_one();
+        if detached {
+            self.begin_to_look(state);
         }
         Ok(())
+    }
+
+    /// Has the thread look within [`LINGER`], where it does not look by itself already.
+    pub(super) fn look(&self) {
+        self.begin_to_look(self.lock());
     }
 
     /// Has the thread tell when everything that waits now was tried.
@@ -148,24 +170,24 @@ impl Queue {
             group.rows.push(row);
             group.replies.push(reply);
         }
-        let awaited = group.replies.iter().filter(|reply| reply.is_some()).count();
-        state.awaited = state.awaited.saturating_sub(awaited);
+        state.awaited = state.awaited.saturating_sub(group.awaited());
+        state.seen = state.seen.saturating_sub(count);
         group
     }
 
     /// Puts a group back in front of all others.
     pub(super) fn put_back(&self, group: Group) {
         let mut state = self.lock();
-        state.awaited += group.replies.iter().filter(|reply| reply.is_some()).count();
+        state.awaited += group.awaited();
+        state.seen += group.rows.len();
         for both in group.rows.into_iter().zip(group.replies).rev() {
             state.rows.push_front(both);
         }
         state.flushes.extend(group.flushes);
     }
 
-    /// Blocks the thread until there is something to do. False: it is to end, after what waits.
-    /// `retry`: something is kept for another try.
-    pub(super) fn sleep(&self, retry: bool) -> bool {
+    /// Blocks the thread until there is something to do. `retry`: something is kept for another try.
+    pub(super) fn sleep(&self, retry: bool) -> Woken {
         let mut state = self.lock();
         if let Some(looks) = state.looks {
             let looks = if state.rows.is_empty() { looks + 1 } else { 0 };
@@ -187,14 +209,24 @@ impl Queue {
             }
             state = self.wake.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0;
         }
-        state.summoned = false;
-        state.life == Life::Running
+        let ends = state.life != Life::Running;
+        let writes = std::mem::take(&mut state.summoned) || ends || retry || state.seen > 0;
+        state.seen = state.rows.len();
+        Woken { ends, writes }
     }
 
     /// Whether no row and no flush waits.
     pub(super) fn is_empty(&self) -> bool {
         let state = self.lock();
         state.rows.is_empty() && state.flushes.is_empty()
+    }
+
+    fn begin_to_look(&self, mut state: MutexGuard<'_, State>) {
+        if state.looks.is_none() {
+            state.looks = Some(0);
+            drop(state);
+            self.wake.notify_one();
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -194,6 +194,45 @@ fn a_row_whose_caller_has_gone_is_written_all_the_same() {
     assert!(written);
 }
 
+/// Giving way costs a part of a commit, so one who was alone for a while commits at once.
+#[test]
+fn a_caller_who_was_alone_for_a_while_does_not_give_way() {
+    let bench = Bench::new();
+    run(async {
+        for _ in 0..24 {
+            bench.store().append(AuditRow::cancelled(&call())).await.unwrap();
+        }
+        let mut row = Box::pin(bench.store().append(AuditRow::cancelled(&call())));
+        let polled = std::future::poll_fn(|context| std::task::Poll::Ready(row.as_mut().poll(context))).await;
+        assert!(polled.is_ready());
+    });
+}
+
+#[test]
+fn a_quiet_log_is_anchored_with_each_commit() {
+    let bench = Bench::new();
+    run(async { bench.store().append(AuditRow::cancelled(&call())).await.unwrap() });
+    assert_eq!(bench.verify().chains[0].anchored_seq, Some(1));
+}
+
+/// In a busy log the callers leave the anchor to the thread, which needs no further row to move it.
+#[test]
+fn a_busy_log_is_anchored_to_its_last_row_although_nothing_follows() {
+    let bench = Bench::new();
+    run(async {
+        for _ in 0..50 {
+            bench.store().append(AuditRow::cancelled(&call())).await.unwrap();
+        }
+    });
+    let anchored = (0..200).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        let report = bench.verify();
+        assert!(report.is_intact(), "an anchor that is behind contradicts nothing: {:?}", report.findings);
+        report.chains[0].anchored_seq == Some(50)
+    });
+    assert!(anchored);
+}
+
 /// With a sync for each commit, callers leave all commits to the thread.
 #[test]
 fn rows_that_are_synced_are_written_as_well() {

@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError, TryLockError};
+use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
 
 use super::queue::Group;
 use super::{MAX_GROUP, Shared};
 use crate::audit::event::Event;
+use crate::audit::heads::{Heads, LOCK_PAUSES};
 use crate::audit::log::{Log, Patience};
 use crate::audit::prepare::Prepared;
 use crate::audit::row::AuditRow;
@@ -38,11 +39,23 @@ pub(super) enum Taken {
 /// The thread: a turn whenever it is called, until the end.
 pub(super) fn run(shared: &Shared) {
     let _ended = Ended(shared);
+    let mut heads = shared.worker().log.as_ref().map(Log::heads_beside);
     let mut retry = false;
-    while shared.queue.sleep(retry) || !shared.queue.is_empty() {
-        retry = Worker::turns(shared);
+    loop {
+        let woken = shared.queue.sleep(retry);
+        if woken.ends && shared.queue.is_empty() {
+            break;
+        }
+        retry = Worker::turns(shared, heads.as_mut(), woken.writes);
     }
     Worker::close(shared);
+}
+
+impl Shared {
+    /// The worker, once whoever writes is done. For the thread alone: a caller waits for nobody.
+    fn worker(&self) -> MutexGuard<'_, Worker> {
+        self.worker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Whatever ends the thread, nobody is left waiting for it.
@@ -67,9 +80,16 @@ impl Worker {
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return Taken::Busy,
         };
-        match worker.write(shared, shared.queue.take(), patience) {
-            Ok(()) if worker.log.as_ref().is_some_and(Log::is_behind) => Taken::CannotWait,
-            Ok(()) => Taken::Done,
+        let group = shared.queue.take();
+        shared.came_together(group.awaited());
+        match worker.write(shared, group, patience) {
+            Ok(()) if worker.log.as_ref().is_some_and(Log::is_far_behind) => Taken::CannotWait,
+            Ok(()) => {
+                if worker.log.as_ref().is_some_and(Log::is_behind) {
+                    shared.queue.look();
+                }
+                Taken::Done
+            }
             Err(group) => {
                 shared.queue.put_back(group);
                 Taken::CannotWait
@@ -78,26 +98,40 @@ impl Worker {
     }
 
     /// The thread's turns: until nobody waits, seen after letting go of the worker, so that a caller who
-    /// found it busy is not left. True: something is kept for another try.
-    fn turns(shared: &Shared) -> bool {
+    /// found it busy is not left. Without `writes` it only moves the anchor, unless somebody waits then.
+    /// True: something is kept for another try.
+    fn turns(shared: &Shared, mut heads: Option<&mut Heads>, mut writes: bool) -> bool {
         loop {
-            let mut worker = shared.worker.lock().unwrap_or_else(PoisonError::into_inner);
-            // With all patience no group comes back.
-            let _ = worker.write(shared, shared.queue.take(), Patience::Full);
-            if let Some(log) = worker.log.as_mut().filter(|log| log.is_behind()) {
-                log.catch_up();
+            let mut worker = shared.worker();
+            let mut anchor = None;
+            if writes {
+                // With all patience no group comes back.
+                let _ = worker.write(shared, shared.queue.take(), Patience::Full);
+                if let Some(log) = worker.log.as_mut().filter(|log| log.is_behind()) {
+                    log.catch_up();
+                }
+                worker.retry_kept(shared, Patience::Full, false);
+            } else {
+                anchor = worker.log.as_mut().and_then(Log::take_due_anchor);
             }
-            worker.retry_kept(shared, Patience::Full, false);
             let retry = !worker.kept.is_empty() || shared.lost.load(Ordering::Relaxed) > 0;
             drop(worker);
+            // Beside the log, so that no caller finds it busy.
+            if let (Some(heads), Some((chain, head))) = (heads.as_deref_mut(), anchor)
+                && !matches!(heads.advance(&chain, &head, LOCK_PAUSES), Ok(true))
+                && let Some(log) = &mut shared.worker().log
+            {
+                log.anchor_now();
+            }
             if !shared.queue.is_awaited() {
                 return retry;
             }
+            writes = true;
         }
     }
 
     fn close(shared: &Shared) {
-        let mut worker = shared.worker.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut worker = shared.worker();
         worker.retry_kept(shared, Patience::Full, true);
         if let Some(log) = worker.log.take() {
             log.close();
