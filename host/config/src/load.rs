@@ -12,13 +12,14 @@ use crate::duplicates;
 use crate::error::{ConfigError, Level, Notice, Place, Problem, nearest, quoted};
 use crate::expand::{VariableUse, Variables, expand_tree, warnings};
 use crate::managed::{self, Loaded, ManagedServer, invalid};
-use crate::model::{Config, DEFAULT_PERSONA};
+use crate::model::{Audit, Config, DEFAULT_PERSONA};
 use crate::node;
 use crate::persona::Persona;
 use crate::plugins_layer::PluginsLayer;
 use crate::read::{Binding, Reader, Top, read_top};
 use crate::secrets;
 use crate::server::{Origin, Server};
+use crate::sink::SinkTarget;
 
 #[cfg(test)]
 mod tests;
@@ -59,6 +60,7 @@ fn load_layers(
         (None, None) => return Err(ConfigError::NoHome { variable: "XDG_DATA_HOME" }),
     };
     refuse_writable(&data_dir)?;
+    refuse_own_files(found, &top.audit, &data_dir)?;
     let is_managed = layers && top.managed.unwrap_or(true);
     let mut layer = if is_managed {
         managed::load(&data_dir, found.home.as_deref(), &variables)?
@@ -153,6 +155,39 @@ fn skills_of_a_stranger(path: &Path) -> Problem {
             .to_owned(),
         fix: "write these servers under `servers` here, and name them in the skill's `servers`".to_owned(),
     }
+}
+
+/// A sink appends to its file, so it must not be one of Toolgate's own: a file of the data directory, this
+/// configuration or what stands beside it for Toolgate.
+fn refuse_own_files(found: &Found, audit: &Audit, data_dir: &Path) -> Result<(), ConfigError> {
+    let Some(path) = &found.path else { return Ok(()) };
+    let real = |path: &Path| -> PathBuf {
+        let of_parent = || Some(parent(path).canonicalize().ok()?.join(path.file_name()?));
+        path.canonicalize().ok().or_else(of_parent).unwrap_or_else(|| path.to_owned())
+    };
+    let beside = [".env", "toolgate.lock"].map(|name| real(&parent(path).join(name)));
+    let own = [real(path), real(&secrets::path(&found.config_dir))];
+    let data_dir = real(data_dir);
+    let problems: Vec<Problem> = audit
+        .sinks
+        .iter()
+        .filter_map(|sink| match &sink.target {
+            SinkTarget::Jsonl { path, .. } => Some((sink, real(path))),
+            _ => None,
+        })
+        .filter(|(_, file)| file.starts_with(&data_dir) || own.iter().chain(&beside).any(|own| own == file))
+        .map(|(sink, file)| Problem {
+            place: Place {
+                file: path.clone(),
+                line: 0,
+                column: 0,
+                key: format!("audit.sinks.{}", sink.name),
+            },
+            what: format!("{} is Toolgate's own, and a sink would write into it", file.display()),
+            fix: "name a file outside of data_dir, for the rows alone".to_owned(),
+        })
+        .collect();
+    if problems.is_empty() { Ok(()) } else { Err(ConfigError::Invalid(problems)) }
 }
 
 /// `on_missing_env: error`.

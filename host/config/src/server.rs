@@ -85,6 +85,17 @@ impl Server {
         }
     }
 
+    /// The command as it may be shown: the template where variables were expanded in it. `None` where there is
+    /// none.
+    pub fn shown_command(&self) -> Option<String> {
+        match &self.transport {
+            Transport::Stdio { command, .. } => {
+                Some(self.shown.command.clone().unwrap_or_else(|| command.clone()))
+            }
+            Transport::StreamableHttp { .. } | Transport::Sse { .. } => None,
+        }
+    }
+
     /// A text that a server or the system wrote, without what it may repeat of this entry: the values of
     /// its environment and its headers, a header's without its scheme too, and those of variables wherever
     /// they stand in it, but for the variables that say where things are, as `HOME` does. See [`Masking`].

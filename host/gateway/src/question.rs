@@ -16,10 +16,10 @@
 mod form;
 
 use serde_json::value::RawValue;
-use toolgate_base::hidden;
 use toolgate_wire::edit;
 
 use crate::abilities::Abilities;
+use crate::redact;
 
 pub(crate) use form::{Confirmed, confirmed, is_unsafe};
 
@@ -125,19 +125,14 @@ fn without_token(params: &str) -> Result<String, String> {
 /// A model reads it, so what a person would not see goes. `includeContext` goes too: behind one client
 /// stand all servers of Toolgate, and one of them must not ask for what the others said.
 fn sampling(params: &str) -> Result<Shown, String> {
-    let hid = std::cell::Cell::new(false);
-    let strip = |text: &str| {
-        hidden::find(text).map(|_| {
-            hid.set(true);
-            hidden::strip(text)
-        })
-    };
-    let params = edit::map_strings(params, &strip).map_err(|error| error.to_string())?;
+    let stripped = redact::without_hidden(params).map_err(|error| error.to_string())?;
+    let hid = stripped != params;
+    let params = stripped;
     let params = match edit::get(&params, "/includeContext") {
         Some(_) => edit::drop_all(&params, &["/includeContext"]).map_err(|error| error.to_string())?,
         None => params,
     };
-    plain(params, hid.get())
+    plain(params, hid)
 }
 
 fn plain(params: String, hid: bool) -> Result<Shown, String> {

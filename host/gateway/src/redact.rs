@@ -1,7 +1,9 @@
 //! Applies what policies and adapters want changed to a document, and checks what comes out.
 
+use toolgate_base::{display, hidden};
 use toolgate_plugins::{Change, Edit, Redaction};
-use toolgate_wire::{Limits, door, edit};
+use toolgate_wire::edit::{self, EditError};
+use toolgate_wire::{Limits, door};
 
 /// Why a change could not be applied. The change came from a plugin, so the fault is the plugin's.
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +21,7 @@ pub(crate) fn redact(document: &str, redactions: &[Redaction]) -> Result<String,
     for redaction in redactions {
         text = match redaction {
             Redaction::Edits(edits) => apply(&text, edits)?,
-            Redaction::HiddenText => strip_hidden(&text)?,
+            Redaction::HiddenText => without_hidden(&text).map_err(|error| fault("", &error))?,
         };
     }
     checked(text)
@@ -44,12 +46,12 @@ fn apply(document: &str, edits: &[Edit]) -> Result<String, ChangeError> {
     Ok(text)
 }
 
-/// Rewrites only the strings that hold something hidden; all other bytes stay as they are.
-fn strip_hidden(document: &str) -> Result<String, ChangeError> {
-    edit::map_strings(document, &|text| {
-        toolgate_base::hidden::find(text).map(|_| toolgate_base::hidden::strip(text))
+/// The document without what is hidden in its texts; all other bytes stay as they are. In a name of a member
+/// it is written out instead: without it the name could be one that means something, `resultType` for one.
+pub(crate) fn without_hidden(document: &str) -> Result<String, EditError> {
+    edit::map_keys_and_values(document, &|key| hidden::find(key).map(|_| display::escape(key)), &|text| {
+        hidden::find(text).map(|_| hidden::strip(text))
     })
-    .map_err(|error| fault("", &error))
 }
 
 /// What a plugin made passes the same door as what a peer sends.
@@ -76,6 +78,13 @@ mod tests {
             text,
             r#"{"content":[{"type":"text","text":"ab"}],"n":123456789012345678901234567890,"x":  [1, 2]}"#
         );
+    }
+
+    #[test]
+    fn no_name_of_a_member_becomes_another_when_something_is_taken_out() {
+        let document = "{\"resultType\u{200b}\":\"input_required\",\"x\":{\"_meta\u{200b}\":\"a\u{200b}b\"}}";
+        let text = redact(document, &[Redaction::HiddenText]).unwrap();
+        assert_eq!(text, r#"{"resultType\\u{200b}":"input_required","x":{"_meta\\u{200b}":"ab"}}"#);
     }
 
     #[test]

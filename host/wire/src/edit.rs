@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 
 use crate::json::{self, Children};
 use pointer::{Tokens, token_is_key};
-pub use strings::map_strings;
+pub use strings::{map_keys_and_values, map_strings};
 
 /// Most reference tokens in a pointer. Twice the door's depth, so that every place behind the door can be named.
 pub const MAX_TOKENS: usize = 128;

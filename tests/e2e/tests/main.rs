@@ -47,6 +47,7 @@ mod narrowed;
 mod notices;
 mod oci;
 mod operator;
+mod own_words;
 mod personas;
 mod pins;
 mod plugin_rows;

@@ -132,6 +132,26 @@ fn a_declaration_only_ever_takes_away_whatever_is_said_later() {
 }
 
 #[test]
+fn gate_narrowed_scp_018_a_process_stays_within_its_handshake_in_either_era_and_after_another_one() {
+    let sandbox = two(ALLOW);
+    let mut client = sandbox.serve_stdio(&[]);
+    declare(&mut client, &json!(["notes"]));
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let modern = |tool: &str| json!({ "name": tool, "arguments": { "message": "hi" }, "_meta": meta });
+    let refused = client.request("tools/call", &modern("mail__echo"));
+    assert_eq!(code(&refused), "not_declared", "a request for itself is no way round it: {refused}");
+    assert_eq!(code(&client.request("tools/call", &modern("notes__echo"))), "none");
+    client.initialize();
+    assert_eq!(code(&call(&mut client, "mail__echo")), "not_declared", "nor is another handshake");
+    declare(&mut client, &json!(["notes", "mail"]));
+    assert_eq!(code(&call(&mut client, "mail__echo")), "not_declared", "nor one that says more");
+    assert_eq!(code(&call(&mut client, "notes__echo")), "none");
+}
+
+#[test]
 fn scp_018_over_http_a_header_declares_and_a_session_keeps_to_its_handshake() {
     let sandbox = two(ALLOW);
     let http = sandbox.serve_http();

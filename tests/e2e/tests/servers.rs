@@ -65,6 +65,31 @@ fn sec_014_a_literal_secret_is_moved_out_of_the_entry() {
     }
 }
 
+// SEC-014
+#[test]
+fn a_secret_in_the_command_itself_is_shown_by_no_verb() {
+    let sandbox = sandbox();
+    sandbox.write("config/toolgate/secrets.env", "PW=pw-in-a-command-77\n");
+    std::fs::set_permissions(
+        sandbox.path("config/toolgate/secrets.env"),
+        std::os::unix::fs::PermissionsExt::from_mode(0o600),
+    )
+    .unwrap();
+    sandbox
+        .configure("servers:\n  odd: { command: \"/x/${PW}\" }\npersonas:\n  default: { servers: [odd] }\n");
+    for args in [
+        &["mcp", "list"][..],
+        &["mcp", "list", "--json"],
+        &["mcp", "get", "odd"],
+        &["mcp", "status"],
+        &["config", "show"],
+    ] {
+        let run = sandbox.run(args);
+        assert!(!format!("{run:?}").contains("pw-in-a-command"), "{args:?}: {run:?}");
+    }
+    assert!(sandbox.run(&["mcp", "list"]).exits(0).stdout.contains("/x/${PW}"));
+}
+
 // FT-05, FR-17
 #[test]
 fn st_18_a_child_gets_its_own_variables_and_a_short_list_and_none_of_the_parents_secrets() {

@@ -32,6 +32,37 @@ const TAKEN: &str =
 const DOWN: &str = "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
 #[test]
+fn gate_own_files_no_sink_writes_into_a_file_of_toolgates_own() {
+    let sandbox = sandbox();
+    sandbox.configure_fixture(&[], "");
+    sandbox.run(&["mcp", "status"]).exits(0);
+    let data = sandbox.data();
+    std::os::unix::fs::symlink(data.join("state.db"), sandbox.path("link")).unwrap();
+    let before = std::fs::read(data.join("state.db")).unwrap();
+    for path in [
+        data.join("audit.db"),
+        data.join("new.jsonl"),
+        data.join("../data/state.db"),
+        sandbox.path("link"),
+        sandbox.config_file(),
+        sandbox.path("config/toolgate/secrets.env"),
+    ] {
+        let sink = format!(
+            "audit: {{ sinks: [{{ name: file, type: jsonl, path: {:?} }}] }}\n",
+            path.display().to_string()
+        );
+        sandbox.configure_fixture(&[], &sink);
+        let refused = sandbox.run(&["config", "check"]).exits(2);
+        assert!(
+            refused.stderr.contains("Toolgate's own") && refused.stderr.contains("audit.sinks.file"),
+            "{refused:?}"
+        );
+        sandbox.run(&["audit", "deliver"]).exits(2);
+    }
+    assert_eq!(std::fs::read(data.join("state.db")).unwrap(), before);
+}
+
+#[test]
 fn a_webhook_that_is_down_gets_every_row_later_and_status_says_so_meanwhile() {
     let receiver = receiver(&[DOWN, TAKEN]);
     let sandbox = sandbox();

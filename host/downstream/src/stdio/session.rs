@@ -4,7 +4,7 @@ mod handshake;
 mod told;
 
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -50,7 +50,8 @@ pub(super) struct Session {
     version: Mutex<Option<&'static str>>,
     /// The client of the initialize era, as far as it can be asked something.
     client: Mutex<Client>,
-    /// The servers that the handshake declared, where it did (SCP-018).
+    /// The servers that the process's arguments and each handshake declared: all of this process stays within
+    /// them, in either era (SCP-018).
     declared: Mutex<Option<Arc<[String]>>>,
     asking: Arc<Asking>,
     /// What a client of the initialize era wants to see of logs.
@@ -80,13 +81,13 @@ impl Session {
                 persona: options.persona.clone(),
                 lane: options.lane,
             },
+            declared: Mutex::new(options.servers.clone()),
             backend,
             options,
             writer,
             id: format!("stdio:{}", toolgate_base::random_hex(8)),
             version: Mutex::new(None),
             client: Mutex::new(Client::silent()),
-            declared: Mutex::default(),
             asking: Arc::default(),
             wanted: Arc::default(),
             offers: Mutex::default(),
@@ -260,12 +261,7 @@ impl Session {
             Era::Modern => modern::client(request.params.as_deref()),
             Era::Legacy => self.client(),
         };
-        // A session stays within what its handshake declared, and every session within the process's own.
-        let of_session = match era {
-            Era::Modern => self.options.servers.clone(),
-            Era::Legacy => self.declared.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-        };
-        let claims = Claims { servers: both(claims.servers, of_session.as_ref()), ..claims };
+        let claims = Claims { servers: both(claims.servers, self.declared().as_ref()), ..claims };
         Ok(self.as_caller(era, claims, client.abilities()))
     }
 

@@ -124,6 +124,12 @@ impl Path {
         answers
     }
 
+    /// A question as the client of this request is to see it; `None` where it is not to see it, which is in the
+    /// log then.
+    pub(super) async fn shown_params(&self, one: Incoming) -> Option<Box<RawValue>> {
+        self.made_ready(one, self.told()).await.ok().map(|ready| ready.shown.params)
+    }
+
     /// Everything that must be so before a question is shown. `Err` is the answer where it is not.
     async fn made_ready(&self, one: Incoming, told: Abilities) -> Result<Ready, Answer> {
         let Incoming { key, kind, params } = one;

@@ -2,6 +2,13 @@
 //!
 //! The result is hostile text. What cannot be judged is withheld, and no result passes an adapter
 //! or a policy that failed (the tenth step of the path of one call).
+//!
+//! Threat: what a policy takes out can bring something to life. `resultType` with a hidden character in it is
+//! no member that the protocol knows until the character is gone. So what a client must not get is looked for
+//! in what it gets, after every change ([`own`]).
+
+mod own;
+mod pages;
 
 use std::cell::OnceCell;
 
@@ -23,16 +30,11 @@ impl Path {
             Outcome::Result(result) => result,
             Outcome::Error(error) => return self.received_error(error).await,
         };
-        if let Some(fault) = fault_of(&result) {
-            self.note(AuditRow::completed(&self.call, true));
-            let text = format!("server '{}' {fault}; the call may have run", self.handle.server.name);
-            return self.refuse(ErrorCode::BadServer, &text).0;
-        }
-        let is_error = edit::get(result.get(), "/isError") == Some("true");
-        match self.judged_result(&result).await {
-            Ok(changed) => {
+        match self.passed_result(result).await {
+            Ok(result) => {
+                let is_error = edit::get(result.get(), "/isError") == Some("true");
                 self.note(AuditRow::completed(&self.call, is_error));
-                Outcome::Result(self.with_known_uris(changed.unwrap_or(result)))
+                Outcome::Result(result)
             }
             Err(Stop(refusal)) => {
                 self.note(AuditRow::completed(&self.call, true));
@@ -41,12 +43,35 @@ impl Path {
         }
     }
 
+    /// A result as its client gets it, if it gets it.
+    async fn passed_result(&self, result: Box<RawValue>) -> Result<Box<RawValue>, Stop> {
+        self.check_kind(&result)?;
+        let result = match self.judged_result(&result).await? {
+            Some(changed) => {
+                self.check_kind(&changed)?;
+                changed
+            }
+            None => result,
+        };
+        Ok(self.with_known_uris(own::taken_out_of_result(result)))
+    }
+
+    /// A server's result is a complete one; whatever else there is, Toolgate makes itself.
+    fn check_kind(&self, result: &RawValue) -> Result<(), Stop> {
+        let Some(fault) = fault_of(result) else { return Ok(()) };
+        let text = format!("server '{}' {fault}; the call may have run", self.handle.server.name);
+        Err(self.refuse(ErrorCode::BadServer, &text))
+    }
+
     /// A server's own error is its words as much as a result is, and a model reads both. It keeps its code
     /// and passes as it is, unless a result policy has something to say about it.
     async fn received_error(&self, error: ErrorObject) -> Outcome {
-        let judged = self.judged_error(error).await;
+        let passed = match self.judged_error(error).await {
+            Ok(error) => self.with_pages(own::taken_out_of_error(error)).await,
+            Err(stop) => Err(stop),
+        };
         self.note(AuditRow::completed(&self.call, true));
-        match judged {
+        match passed {
             Ok(error) => Outcome::Error(error),
             Err(Stop(refusal)) => refusal,
         }

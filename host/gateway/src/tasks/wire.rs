@@ -16,6 +16,8 @@ use toolgate_base::hidden;
 use toolgate_store::TaskStatus;
 use toolgate_wire::{ErrorObject, edit};
 
+use crate::redact;
+
 /// Bytes of a server's id at most.
 const MAX_ID: usize = 1_024;
 /// Bytes of what is kept of a description.
@@ -105,8 +107,7 @@ pub(super) fn shown(snapshot: &str, id: &str, status: TaskStatus) -> String {
 
 fn snapshot(text: &str, task_id: &str, status: TaskStatus, now_ms: u64) -> Result<String, String> {
     let plain = edit::drop_all(text, &APART).map_err(|error| error.to_string())?;
-    let strip = |text: &str| hidden::find(text).map(|_| hidden::strip(text));
-    let plain = edit::map_strings(&plain, &strip).map_err(|error| error.to_string())?;
+    let plain = redact::without_hidden(&plain).map_err(|error| error.to_string())?;
     let known = |pointer: &str| edit::get(&plain, pointer);
     let plain = if plain.len() > MAX_SNAPSHOT {
         let number = |pointer| known(pointer).and_then(millis).map(|time| time.as_millis());

@@ -15,6 +15,15 @@ use crate::{Limits, json};
 /// Errors: [`EditError::Malformed`] where a string does not end, [`EditError::KeysMeet`] where two keys of one object
 /// have become equal.
 pub fn map_strings(document: &str, change: &dyn Fn(&str) -> Option<String>) -> Result<String, EditError> {
+    map_keys_and_values(document, change, change)
+}
+
+/// As [`map_strings`], with one change for keys and one for values.
+pub fn map_keys_and_values(
+    document: &str,
+    change_key: &dyn Fn(&str) -> Option<String>,
+    change_value: &dyn Fn(&str) -> Option<String>,
+) -> Result<String, EditError> {
     let bytes = document.as_bytes();
     let malformed = |offset| EditError::Malformed { offset };
     let mut out = String::with_capacity(document.len());
@@ -28,11 +37,12 @@ pub fn map_strings(document: &str, change: &dyn Fn(&str) -> Option<String>) -> R
         } else {
             inner.into()
         };
-        if let Some(changed) = change(&text) {
+        let is_key = bytes.get(json::skip_blank(bytes, end)) == Some(&b':');
+        if let Some(changed) = if is_key { change_key(&text) } else { change_value(&text) } {
             out.push_str(document.get(copied..start).ok_or_else(|| malformed(copied))?);
             out.push_str(&json::quote(&changed));
             copied = end;
-            keys_changed |= bytes.get(json::skip_blank(bytes, end)) == Some(&b':');
+            keys_changed |= is_key;
         }
         at = end;
     }

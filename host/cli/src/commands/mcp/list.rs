@@ -44,8 +44,8 @@ pub(crate) async fn list(explicit: Option<&Path>, args: McpList) -> Result<(), F
         .values()
         .map(|server| {
             let target = match &server.transport {
-                Transport::Stdio { command, args, .. } => {
-                    format!("{command} ({} arguments)", args.len())
+                Transport::Stdio { args, .. } => {
+                    format!("{} ({} arguments)", server.shown_command().unwrap_or_default(), args.len())
                 }
                 Transport::StreamableHttp { .. } | Transport::Sse { .. } => {
                     server.shown_url().unwrap_or_default()

@@ -49,11 +49,17 @@ impl Session {
             self.wanted.clear();
             self.subscriber.end();
         }
-        let claims = Claims { servers: both(claims.servers, self.options.servers.as_ref()), ..claims };
+        // A second handshake narrows further and widens nothing.
+        let claims = Claims { servers: both(claims.servers, self.declared().as_ref()), ..claims };
         self.declared.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&claims.servers);
         let abilities = legacy::abilities(params);
         self.set_client(abilities);
         Ok((version, self.as_caller(Era::Legacy, claims, abilities)))
+    }
+
+    /// What this process was narrowed to so far.
+    pub(super) fn declared(&self) -> Option<Arc<[String]>> {
+        self.declared.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The client as its handshake said; one of the stateless era says it with each request.
