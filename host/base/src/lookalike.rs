@@ -102,8 +102,8 @@ fn is_suspicious(word: &str) -> bool {
     length >= 3 && letters.all(|known| known)
 }
 
-/// The ASCII letter that a letter is taken for.
-fn taken_for(letter: char) -> Option<char> {
+/// The ASCII letter that a letter is taken for; `None` for one that looks like no other, and for ASCII itself.
+pub fn taken_for(letter: char) -> Option<char> {
     if letter.is_ascii() {
         return None;
     }

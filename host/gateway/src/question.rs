@@ -4,7 +4,7 @@
 //! Contract: a person always reads which server asks and that it is not Toolgate (ELI-002, ELI-003);
 //! what is typed goes to the server as it was typed and nowhere else (ELI-009, ELI-016). A form is one
 //! form: Toolgate neither splits it nor adds a second question for its values (ELI-004 to ELI-007),
-//! except before what looks like a secret (ELI-008).
+//! except before what looks like a secret (ELI-008, [`sensitive`]).
 //!
 //! Bounds: [`MAX_FORM`] bytes of a form, [`MAX_SAMPLING`] of a question to a model, 64 fields, 4,000
 //! characters of a message, 2,048 of an address.
@@ -14,6 +14,7 @@
 //! do its work.
 
 mod form;
+mod sensitive;
 
 use serde_json::value::RawValue;
 use toolgate_wire::edit;

@@ -217,6 +217,40 @@ fn se_14_a_field_or_a_page_whose_name_looks_like_another_is_not_shown() {
     assert_eq!(heard(&reply), json!([{ "action": "decline" }, { "action": "decline" }]));
 }
 
+/// ELI-008: each of these is confirmed first, and the person may still see the form.
+#[test]
+fn eli_008_a_secret_is_noticed_in_disguise_in_other_languages_and_in_the_message_alone() {
+    let sandbox = server(LEGACY, "");
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize_with(ALL);
+    let text = |more: Value| {
+        let mut property = json!({ "type": "string" });
+        property.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        property
+    };
+    let mut forms = vec![
+        form(&json!({ "pass_word": text(json!({})) })),
+        form(&json!({ "userPin": text(json!({})) })),
+        form(&json!({ "cvv": { "type": "integer" } })),
+        form(&json!({ "contrase\u{f1}a": text(json!({})) })),
+        form(&json!({ "x": text(json!({ "title": "P\u{430}ssw\u{3bf}rd" })) })),
+        form(&json!({ "x": text(json!({ "description": "your pass\u{200b}word" })) })),
+        form(&json!({ "x": text(json!({ "format": "password" })) })),
+    ];
+    let mut message = reason_form();
+    message["params"]["message"] = json!("To go on, type your P.I.N.");
+    forms.push(message);
+    for (index, asks) in forms.iter().enumerate() {
+        let id = 300 + u32::try_from(index).unwrap();
+        send(&mut client, id, &ask_params(std::slice::from_ref(asks)));
+        let first = question(&mut client);
+        let shown = first["params"]["message"].as_str().unwrap();
+        assert!(shown.contains("looks like a secret"), "{asks}: {shown}");
+        answer(&mut client, &first, &json!({ "action": "accept", "content": { "decision": "decline" } }));
+        assert_eq!(heard(&next(&mut client)), json!([{ "action": "decline" }]), "{asks}");
+    }
+}
+
 // FR-09
 #[test]
 fn eli_004_eli_005_eli_006_eli_007_a_form_is_one_form_whatever_it_asks() {
@@ -296,7 +330,7 @@ fn eli_011_eli_012_a_decline_is_a_decline_and_silence_is_a_cancel() {
     let late = question(&mut client);
     let reply = next(&mut client);
     assert_eq!(heard(&reply), json!([{ "action": "cancel" }]));
-    assert_eq!(events(&sandbox, "mcp_elicitation_timed_out").len(), 1);
+    until(|| events(&sandbox, "mcp_elicitation_timed_out").len() == 1);
     // What comes after that is nothing.
     answer(&mut client, &late, &accepted());
     send(&mut client, 102, &ask_params(&[reason_form()]));

@@ -8,7 +8,7 @@ use serde_json::json;
 use toolgate_base::{display, hidden, lookalike};
 use toolgate_wire::{Outcome, edit};
 
-use super::Shown;
+use super::{Shown, sensitive};
 
 /// Fields of a form at most.
 const MAX_FIELDS: usize = 64;
@@ -16,8 +16,6 @@ const MAX_FIELDS: usize = 64;
 const MAX_KEY: usize = 128;
 /// Characters of a message, a title or a description at most.
 const MAX_TEXT: usize = 4_000;
-/// Words that make a field look like a secret, in its name, title or description (ELI-008).
-const SENSITIVE: [&str; 5] = ["password", "token", "key", "secret", "credential"];
 /// What a field may be: forms are flat.
 const TYPES: [&str; 5] = ["string", "number", "integer", "boolean", "array"];
 
@@ -28,7 +26,8 @@ const CONTINUE: &str = "continue";
 const DECLINE: &str = "decline";
 
 /// A form with its server's name before everything that is read.
-pub(super) fn form(server: &str, params: &str) -> Result<Shown, String> {
+pub(super) fn form(server: &str, original: &str) -> Result<Shown, String> {
+    let params = original;
     let hid = Cell::new(false);
     let mut edits = vec![("/message".to_owned(), message(server, params, &hid)?)];
     let properties = edit::get(params, "/requestedSchema/properties").unwrap_or("{}");
@@ -37,7 +36,8 @@ pub(super) fn form(server: &str, params: &str) -> Result<Shown, String> {
         return Err(format!("its form has more than {MAX_FIELDS} fields"));
     }
     let mut fields = Vec::new();
-    let mut sensitive = Vec::new();
+    let mut secrets = Vec::new();
+    let mut takes_text = false;
     for (key, property) in properties {
         let looks_like_another = lookalike::find(&key).is_some();
         if key.chars().count() > MAX_KEY || hidden::find(&key).is_some() || looks_like_another {
@@ -47,18 +47,15 @@ pub(super) fn form(server: &str, params: &str) -> Result<Shown, String> {
             return Err(format!("its form has a field `{key}`, which no program takes for a name"));
         }
         let kind = edit::get(property, "/type").and_then(edit::string);
-        if !kind.is_some_and(|kind| TYPES.contains(&kind.as_str())) {
+        if !kind.as_deref().is_some_and(|kind| TYPES.contains(&kind)) {
             return Err(format!("field `{key}` of its form is nothing that a person can type"));
         }
         let text = |pointer| edit::get(property, pointer).and_then(edit::string);
         let (title, description) = (text("/title"), text("/description"));
-        if [Some(&key), title.as_ref(), description.as_ref()]
-            .into_iter()
-            .flatten()
-            .any(|text| is_sensitive(text))
-        {
-            sensitive.push(key.clone());
+        if sensitive::in_name(&key) || speaks_of_a_secret(property, sensitive::in_field)? {
+            secrets.push(key.clone());
         }
+        takes_text |= is_free(property, kind.as_deref());
         let place = format!("/requestedSchema/properties/{}", key.replace('~', "~0").replace('/', "~1"));
         let title = shown(title.as_deref().unwrap_or(&key), &hid);
         edits.push((format!("{place}/title"), format!("[MCP server '{server}'] {title}")));
@@ -69,7 +66,12 @@ pub(super) fn form(server: &str, params: &str) -> Result<Shown, String> {
     }
     let params = with(params, &edits)?;
     check_rest(&params)?;
-    let confirm = if sensitive.is_empty() { None } else { Some(confirmation(server, &sensitive)?) };
+    // A question may stand in the message alone, with a field that is called anything.
+    let around = edit::drop_all(original, &["/requestedSchema/properties", "/_meta"]);
+    let around = around.map_err(|error| error.to_string())?;
+    let is_sensitive =
+        !secrets.is_empty() || (takes_text && speaks_of_a_secret(&around, sensitive::in_message)?);
+    let confirm = if is_sensitive { Some(confirmation(server, &secrets)?) } else { None };
     Ok(Shown {
         params: edit::raw(params).map_err(|error| error.to_string())?,
         fields,
@@ -121,12 +123,13 @@ pub(crate) fn confirmed(outcome: &Outcome) -> Confirmed {
     }
 }
 
+/// `fields` are those that look like one; none where only the server's message speaks of it.
 fn confirmation(server: &str, fields: &[String]) -> Result<Box<serde_json::value::RawValue>, String> {
+    let which = if fields.is_empty() { "in its message".to_owned() } else { fields.join(", ") };
     let message = format!(
         "Toolgate asks (this is not the server): MCP server '{server}' is about to ask for what looks like a \
-         secret ({}). What you type will be sent to that server. It is never filled in from environment \
+         secret ({which}). What you type will be sent to that server. It is never filled in from environment \
          variables or stored secrets. Do you want to see its question?",
-        fields.join(", ")
     );
     let form = json!({
         "mode": "form",
@@ -190,7 +193,19 @@ fn check_rest(params: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn is_sensitive(text: &str) -> bool {
-    let text = text.to_lowercase();
-    SENSITIVE.iter().any(|word| text.contains(word))
+/// Whether any text of this JSON does, wherever it stands.
+fn speaks_of_a_secret(json: &str, is_one: fn(&str) -> bool) -> Result<bool, String> {
+    let speaks = Cell::new(false);
+    let look = |text: &str| -> Option<String> {
+        speaks.set(speaks.get() || is_one(text));
+        None
+    };
+    edit::map_strings(json, &look).map_err(|error| error.to_string())?;
+    Ok(speaks.get())
+}
+
+/// Whether a person can type into it: a choice gives away nothing that the server does not know.
+fn is_free(property: &str, kind: Option<&str>) -> bool {
+    let is_choice = ["/enum", "/oneOf", "/anyOf"].iter().any(|choice| edit::get(property, choice).is_some());
+    matches!(kind, Some("string" | "number" | "integer")) && !is_choice
 }

@@ -35,6 +35,12 @@ fn a_field_that_looks_like_a_secret_is_confirmed_first() {
         ("x", "{\"type\":\"string\",\"description\":\"Your PASSWORD\"}", true),
         ("x", "{\"type\":\"string\",\"title\":\"Credentials\"}", true),
         ("city", "{\"type\":\"string\"}", false),
+        ("cvv2", "{\"type\":\"number\"}", true),
+        ("x", "{\"type\":\"string\",\"title\":\"P\u{430}ssw\u{3bf}rd\"}", true),
+        ("x", "{\"type\":\"string\",\"description\":\"pass\u{200b}word\"}", true),
+        ("x", "{\"type\":\"string\",\"format\":\"password\"}", true),
+        ("x", "{\"type\":\"string\",\"enum\":[\"a\",\"b\"],\"enumNames\":[\"PIN\",\"none\"]}", true),
+        ("x", "{\"type\":\"string\",\"oneOf\":[{\"const\":\"a\",\"title\":\"Passwort\"}]}", true),
     ] {
         let params = format!(
             r#"{{"message":"m","requestedSchema":{{"type":"object","properties":{{"{field}":{definition}}}}}}}"#
@@ -47,6 +53,28 @@ fn a_field_that_looks_like_a_secret_is_confirmed_first() {
             );
         }
     }
+}
+
+/// ELI-008
+#[test]
+fn a_question_that_stands_in_the_message_alone_is_confirmed_where_something_can_be_typed() {
+    for (message, property, sensitive) in [
+        ("Please enter your P I N to go on.", "{\"type\":\"string\"}", true),
+        ("Bitte das Kennwort eingeben", "{\"type\":\"string\"}", true),
+        ("Saisissez votre mot de passe", "{\"type\":\"string\"}", true),
+        ("Rotate the token now?", "{\"type\":\"boolean\"}", false),
+        ("Rotate the token now?", "{\"type\":\"string\",\"enum\":[\"yes\",\"no\"]}", false),
+        ("What are the main points of this map?", "{\"type\":\"string\"}", false),
+    ] {
+        let params = format!(
+            r#"{{"message":"{message}","requestedSchema":{{"type":"object","properties":{{"x":{property}}}}}}}"#
+        );
+        let confirm = form(&params).unwrap().confirm;
+        assert_eq!(confirm.is_some(), sensitive, "{message}");
+        assert!(confirm.is_none_or(|confirm| confirm.get().contains("in its message")), "{message}");
+    }
+    let title = r#"{"message":"m","requestedSchema":{"type":"object","title":"Your password","properties":{"x":{"type":"string"}}}}"#;
+    assert!(form(title).unwrap().confirm.is_some());
 }
 
 #[test]
