@@ -17,7 +17,7 @@ use sha2::Sha256;
 use toolgate_base::Secret;
 use toolgate_config::ApprovalWebhook;
 use toolgate_net::{ClientOptions, Url, causes, client, is_loopback};
-use toolgate_store::{Ask, AskState};
+use toolgate_store::{Ask, AskDocument, AskState};
 
 /// One exchange; a webhook may hold its reply for most of it while a person reads.
 const EXCHANGE: Duration = Duration::from_secs(90);
@@ -25,6 +25,8 @@ const EXCHANGE: Duration = Duration::from_secs(90);
 const WORD: Duration = Duration::from_secs(20);
 /// How much of a reply is read.
 const MAX_REPLY: usize = 64 * 1024;
+/// How much of the arguments, and of what goes beside them, is sent, bytes.
+const MAX_SENT: usize = 256 * 1024;
 /// When a 202 does not say how long to wait, and the bounds of what it may say.
 const AGAIN: Duration = Duration::from_secs(2);
 const SOONEST: u64 = 1;
@@ -60,8 +62,8 @@ impl Exchange {
         exchange.sign("", 0, "").map(|_| exchange)
     }
 
-    pub(crate) async fn post(&self, ask: &Ask) -> Result<Reply, String> {
-        let mut reply = self.send(&ask.id, &request(ask), EXCHANGE).await?;
+    pub(crate) async fn post(&self, ask: &Ask, document: Option<&AskDocument>) -> Result<Reply, String> {
+        let mut reply = self.send(&ask.id, &request(ask, document), EXCHANGE).await?;
         match reply.status() {
             StatusCode::OK => {}
             StatusCode::ACCEPTED => {
@@ -134,9 +136,14 @@ impl Exchange {
     }
 }
 
-/// What the webhook is told. Texts of servers and agents go as they are: JSON escapes what a terminal
+/// What the webhook is told: all of the call, or that it is cut and how much is missing. Texts of servers and agents go as they are: JSON escapes what a terminal
 /// would act on, and whoever shows them is told so in docs/operators.md.
-fn request(ask: &Ask) -> serde_json::Value {
+fn request(ask: &Ask, document: Option<&AskDocument>) -> serde_json::Value {
+    let about = &ask.about;
+    let (arguments, beside) = document
+        .map_or((about.arguments.as_str(), about.beside.as_str()), |all| (&all.arguments, &all.beside));
+    let (arguments, beside) = (beginning(arguments), beginning(beside));
+    let is_cut = arguments.len() < about.arguments_bytes || beside.len() < about.beside_bytes;
     json!({
         "type": "approval.request",
         "ask": ask.id,
@@ -146,13 +153,21 @@ fn request(ask: &Ask) -> serde_json::Value {
         "name": ask.about.tool,
         "action": ask.about.action,
         "reason": ask.about.reason,
-        "arguments": ask.about.arguments,
+        "arguments": arguments,
+        "arguments_bytes": about.arguments_bytes,
+        "beside": beside,
+        "beside_bytes": about.beside_bytes,
+        "cut": is_cut,
         "session": ask.about.session,
         "run_id": ask.about.run_id,
         "thread_id": ask.about.thread_id,
         "created_at_ms": ask.created_at_ms,
         "expires_at_ms": ask.expires_at_ms,
     })
+}
+
+fn beginning(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(MAX_SENT)).unwrap_or_default()
 }
 
 /// What the webhook is told of an ask that it was shown and that ended elsewhere.

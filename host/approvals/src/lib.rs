@@ -14,7 +14,7 @@
 //! elsewhere (another surface, time, a freeze) is told as closed, also when an answer of the webhook's came
 //! too late to count. What ends while no gateway is served is told to nobody: a card has its expiry.
 //!
-//! Bounds: 64 asks on their way, 90 s an exchange, 64 KiB of an answer; 64 closed asks on their way, each
+//! Bounds: 64 asks on their way, 90 s an exchange, 256 KiB each of arguments and of what goes beside them, 64 KiB of an answer; 64 closed asks on their way, each
 //! told eight times at most.
 //!
 //! Threat: an agent with a shell can read the operator's secrets, and could answer its own asks with them.
@@ -165,13 +165,18 @@ impl Courier {
     async fn show(&self, ask: &Ask) -> Option<Ask> {
         let mut backoff = Backoff::default();
         let (mut seen, mut warned) = (false, false);
+        // Kept only while the ask is open; where it cannot be read, what is sent says that it is cut.
+        let document = self.store.ask_document(&ask.id).unwrap_or_else(|error| {
+            tracing::error!(%error, ask = ask.id, "what an ask is about cannot be read");
+            None
+        });
         loop {
             if let Some(ended) = self.ended(ask) {
                 return seen.then_some(ended);
             }
             // A webhook may hold its reply for as long as a person reads, and is not waited for then.
             let reply = tokio::select! {
-                reply = self.exchange.post(ask) => reply,
+                reply = self.exchange.post(ask, document.as_ref()) => reply,
                 () = self.until_ended(ask) => Ok(Reply::Later(Duration::ZERO)),
             };
             seen = true;

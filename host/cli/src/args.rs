@@ -25,7 +25,9 @@ pub(crate) use life::{
     PluginTrust, PluginUpdate, TrustAdd, TrustRemove,
 };
 pub(crate) use lock::{LockCheck, LockCommand, LockUpdate};
-pub(crate) use mcp::{Mcp, McpAdd, McpCall, McpDecide, McpExplain, McpList, McpName, McpPin, McpStatus};
+pub(crate) use mcp::{
+    Mcp, McpAdd, McpCall, McpDecide, McpDecisions, McpExplain, McpForget, McpList, McpName, McpPin, McpStatus,
+};
 pub(crate) use plugin::Plugin;
 use registry::Registry;
 pub(crate) use sign::PluginSign;
@@ -285,6 +287,8 @@ pub(crate) struct OperatorInit {
 pub(crate) enum Approvals {
     /// List the asks and where each stands, and the grants that are wider than one call.
     List(Json),
+    /// Print all that an ask is about: every argument to its end, and what is sent beside them.
+    Show(ApprovalId),
     /// Print each ask as it comes.
     Watch(ApprovalsWatch),
     /// Say yes to an ask; asks for the operator PIN.
@@ -314,12 +318,18 @@ pub(crate) struct ApprovalsGrant {
     /// How long a wider grant stands, as 30m, 8h, 7d; until it is revoked when not given.
     #[arg(long, value_name = "TIME")]
     pub(crate) ttl: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ApprovalId {
     /// The ask, or the grant, from `approvals list`.
     pub(crate) id: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

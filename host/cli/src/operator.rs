@@ -111,9 +111,16 @@ pub(crate) fn of(config: &Config) -> Operator {
 /// Asks for a new PIN, twice.
 pub(crate) fn new_pin() -> Result<Secret, Failure> {
     let terminal = terminal()?;
-    let told = terminal.line("The PIN is typed here each time something is widened. It is not shown.");
+    let told = terminal.line(&format!(
+        "The PIN is typed here each time something is widened. It is not shown. It has {} to {} characters, and \
+         not one alone.",
+        toolgate_store::operator::MIN_PIN,
+        toolgate_store::operator::MAX_PIN
+    ));
     told.map_err(|error| unusable(&error))?;
     let first = ask(&terminal, "New operator PIN: ")?;
+    // Nobody types twice what cannot be set.
+    toolgate_store::operator::check_fit(&first).map_err(failure)?;
     let second = ask(&terminal, "The same again: ")?;
     if first != second {
         return Err(Failure::failed("the two PINs differ, so nothing was set"));

@@ -56,7 +56,7 @@ pub use model::{
     Load, Pinned, PinnedBy, Pins, Plugins, Serve, TrustRule, grants_digest,
 };
 pub use permissions::{Permissions, Permit};
-pub use persona::{Capabilities, Persona, PersonaApprovals};
+pub use persona::{Capabilities, CutAsks, Persona, PersonaApprovals};
 pub use places::Places;
 pub use server::{
     AdapterUse, Instance, Origin, Protocol, Restarts, Server, ToolFilter, Transport, Trust,

@@ -11,7 +11,7 @@ use crate::duration::show;
 use crate::index::Updates;
 use crate::model::{Arguments, Bundle, Config, Durability, FirstUse};
 use crate::permissions::Permissions;
-use crate::persona::Persona;
+use crate::persona::{CutAsks, Persona};
 use crate::server::{Instance, Origin, Protocol, Server, Transport, looks_like_secret};
 use crate::sink::{Sink, SinkFormat, SinkTarget};
 
@@ -310,7 +310,13 @@ fn persona_value(persona: &Persona) -> Value {
             "allow": texts(&labels.allow),
             "require_approval": texts(&labels.require_approval),
         })),
-        "approvals": { "in_client": persona.approvals.in_client },
+        "approvals": {
+            "in_client": persona.approvals.in_client,
+            "cut": match persona.approvals.cut {
+                CutAsks::Cli => "cli",
+                CutAsks::Ask => "ask",
+            },
+        },
     })
 }
 

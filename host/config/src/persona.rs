@@ -94,4 +94,16 @@ pub struct Capabilities {
 pub struct PersonaApprovals {
     /// Whether an ask may be shown in the client it came from. `None`: yes on stdio, no over HTTP.
     pub in_client: Option<bool>,
+    /// What can be answered there to an ask that is too long to be shown whole.
+    pub cut: CutAsks,
+}
+
+/// What a client may answer to an ask of which it does not show all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CutAsks {
+    /// No, or nothing: it is granted on the command line, where all of it can be read.
+    #[default]
+    Cli,
+    /// Yes as well; the form says how much is missing.
+    Ask,
 }

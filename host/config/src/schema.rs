@@ -272,10 +272,15 @@ fn persona() -> Value {
                 _ => texts("Asked for first; wins over allow."),
             })
         }
-        _ => block(&keys::PERSONA_APPROVALS, "Where its asks are answered.", |_| {
-            flag(
+        _ => block(&keys::PERSONA_APPROVALS, "Where its asks are answered.", |key| match key {
+            "cut" => choice(
+                &["cli", "ask"],
+                "Whether an ask that is too long for a form can be allowed there (ask), or only where all of it \
+                 is read. Default: cli.",
+            ),
+            _ => flag(
                 "Whether an ask may be shown in the client it came from. Default: yes on stdio, no over HTTP.",
-            )
+            ),
         }),
     })
 }

@@ -23,7 +23,7 @@ use crate::find::{FindError, Handle, Target};
 use crate::forward::{Path, Stop};
 use crate::reply::{self, ErrorCode, ErrorDetails};
 use crate::subscriptions::Subscriber;
-use crate::{deeds, notes, rewrite};
+use crate::{beside, deeds, notes, rewrite};
 
 /// One request that a server is to answer.
 pub struct Call {
@@ -117,6 +117,10 @@ impl Gateway {
                 Ok(params) => params,
                 Err(error) => return Outcome::Error(reply::invalid_params(error.to_string())),
             },
+        };
+        let params = match beside::without_claims(&params) {
+            Ok(rest) => rest.unwrap_or(params),
+            Err(error) => return Outcome::Error(reply::invalid_params(error.to_string())),
         };
         let Taken { params, round, offered } = match round::take(params) {
             Ok(taken) => taken,

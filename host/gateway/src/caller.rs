@@ -9,6 +9,9 @@ use toolgate_wire::envelope::Era;
 
 use crate::abilities::Abilities;
 
+/// The credential of the command line.
+const CLI: &str = "cli";
+
 /// The caller of one request, fixed by the credential it came with.
 ///
 /// Two callers are the same to grants and upstream connections only if persona, credential and
@@ -83,10 +86,16 @@ impl Caller {
         }
     }
 
-    /// What an ask is bound to of the caller: the persona and the credential, not the session,
-    /// because the same person retries from a new session of the same client.
+    /// What no grant crosses: the persona and the credential. Not the session, because the same person
+    /// retries from a new session of the same client.
     pub(crate) fn binding(&self) -> String {
         format!("{}\u{1f}{}", self.persona, self.credential)
+    }
+
+    /// The session whose asks its own are. A verb of the command line is a session of its own, and whoever
+    /// types it again means the same ask.
+    pub(crate) fn asks_as(&self) -> &str {
+        if self.credential == CLI { "" } else { &self.session }
     }
 
     /// Whom a sealed state is for: this caller in this session.

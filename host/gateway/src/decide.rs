@@ -15,6 +15,7 @@ mod floor;
 
 use std::sync::Arc;
 
+use toolgate_base::display;
 use toolgate_config::Permit;
 use toolgate_plugins::{Blocked, Decision, Facts, Hook, Listed, PluginSet, Policy, Redaction};
 use toolgate_signing::Digest;
@@ -74,8 +75,10 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// A denial by the host itself, before any policy was asked.
-    fn refused(reason: String) -> Self {
+    /// A denial by the host itself, before any policy was asked. It may quote what an operator, or whoever
+    /// froze something, wrote: that is one line and nothing hidden, as a policy's reason is.
+    fn refused(mut reason: String) -> Self {
+        reason = display::escape(&reason);
         Self { ruling: Ruling::Deny, reason, by: None, redactions: Vec::new(), decisions: Vec::new() }
     }
 }

@@ -31,6 +31,8 @@ pub struct Explanation {
     pub matched_allow: Option<String>,
     /// The persona's label in `capabilities.require_approval` that covers it.
     pub matched_approval: Option<String>,
+    /// What approved it beforehand, so that a policy may allow it without an ask: where that stands.
+    pub approved_by: Option<String>,
     /// How the definition compares with its pin.
     pub pin: String,
     /// Digest of the definition.
@@ -103,6 +105,7 @@ impl Gateway {
             label: facts.label.clone(),
             matched_allow: facts.matched_allow.clone(),
             matched_approval: facts.matched_approval.clone(),
+            approved_by: facts::approved_by(self, caller, &handle.server, &handle.item, &facts),
             pin: crate::status::pin_word(handle.item.pin).to_owned(),
             definition: handle.item.digest.to_string(),
             list: list.first().map_or("deny", |verdict| verdict.ruling.as_str()),

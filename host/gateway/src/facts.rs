@@ -62,6 +62,31 @@ pub(crate) fn of_item(
     with_permit(with_decided(facts, decided), permit.filter(|permit| !taken || *permit != Permit::Allow))
 }
 
+/// Where it stands that a tool was approved beforehand; `None` where it was not. Policies learn only that it was.
+pub(crate) fn approved_by(
+    gateway: &Gateway,
+    caller: &Caller,
+    server: &Server,
+    item: &Item,
+    facts: &Facts,
+) -> Option<String> {
+    if !facts.auto_approved {
+        return None;
+    }
+    if names_tool(&server.trust.auto_approve_tools, item) {
+        return Some(format!("trust.auto_approve_tools of server '{}'", server.name));
+    }
+    let label = facts.label.parse::<Label>().ok();
+    let labels: Vec<&Label> = label.iter().collect();
+    let reads_only = item.read_only_hint == Some(true);
+    match gateway.watch.current().decided(&caller.persona, &labels, reads_only) {
+        Some(decided) if decided.decision == Standing::Allow => {
+            Some(format!("`toolgate mcp allow` of `{}`", decided.pattern))
+        }
+        _ => Some("permissions.mcp of toolgate.yaml".to_owned()),
+    }
+}
+
 /// What `permissions.mcp` of toolgate.yaml says about the server. It answers asks and opens nothing: a
 /// label that is missing is missing still, and what was taken away otherwise stays so.
 fn with_permit(mut facts: Facts, permit: Option<Permit>) -> Facts {

@@ -82,7 +82,7 @@ impl Path {
         }
         let mut place = None;
         for _ in 0..MAX_REVIEWS {
-            let by = self.judge(&document).await?;
+            let by = self.judge(&call.params, &document).await?;
             // A place and a token are waits like any other: what let the call pass must still do so.
             let waited = self.take_place(&mut place).await?;
             if (self.take_token().await? || waited) && !self.still_passes(&document, by)? {

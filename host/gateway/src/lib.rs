@@ -17,6 +17,7 @@ mod arguments;
 mod ask;
 pub mod assemble;
 mod attend;
+mod beside;
 pub mod bundle;
 mod call;
 mod caller;

@@ -12,7 +12,6 @@
 //! Bounds: 16 MiB a file, 10,000 plugins and servers.
 
 mod compare;
-mod pretty;
 mod resolve;
 mod surfaces;
 mod take;

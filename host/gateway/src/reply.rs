@@ -4,9 +4,14 @@
 //! `isError: true`, a text that a model can act on, and `_meta["toolgate/error"]` with a stable code.
 //! Everything else is a JSON-RPC error with a code outside the reserved ranges, and the same code and
 //! details under `toolgate/error` in its data.
+//!
+//! Threat: a reason, a name or a note was written by an operator, a client, a server or an agent with a shell
+//! (who can freeze), and a model or a terminal reads it here. So every text is escaped in this one place; what is
+//! within it keeps to one line where it is put in ([`crate::decide`]).
 
 use serde_json::json;
 use serde_json::value::RawValue;
+use toolgate_base::display::escape_multiline;
 use toolgate_store::Deed;
 use toolgate_wire::{ErrorObject, Outcome, codes};
 
@@ -113,6 +118,7 @@ pub struct ErrorDetails {
 
 /// A refusal of `tools/call` as a tool result.
 pub(crate) fn refusal(code: ErrorCode, text: &str, details: &ErrorDetails) -> Outcome {
+    let text = &escape_multiline(text);
     let body = json!({
         "content": [{ "type": "text", "text": text }],
         "isError": true,
@@ -120,7 +126,7 @@ pub(crate) fn refusal(code: ErrorCode, text: &str, details: &ErrorDetails) -> Ou
     });
     match RawValue::from_string(body.to_string()) {
         Ok(raw) => Outcome::Result(raw),
-        Err(_) => Outcome::Error(ErrorObject::new(codes::INTERNAL_ERROR, text)),
+        Err(_) => Outcome::Error(ErrorObject::new(codes::INTERNAL_ERROR, text.as_str())),
     }
 }
 
@@ -146,7 +152,7 @@ pub(crate) fn refuse(deed: Deed, code: ErrorCode, text: &str, details: &ErrorDet
 
 /// The same as an error, whatever was asked.
 pub(crate) fn error(code: ErrorCode, text: &str, details: &ErrorDetails) -> Outcome {
-    let mut error = ErrorObject::new(code.number(), text);
+    let mut error = ErrorObject::new(code.number(), escape_multiline(text));
     let data = json!({ "toolgate/error": meta(code, details) });
     error.data = RawValue::from_string(data.to_string()).ok();
     Outcome::Error(error)
@@ -169,12 +175,12 @@ pub(crate) fn unknown(deed: Deed, name: &str) -> ErrorObject {
 
 /// The error for a method that the server behind does not have.
 pub(crate) fn not_offered(text: &str) -> ErrorObject {
-    ErrorObject::new(codes::METHOD_NOT_FOUND, text)
+    ErrorObject::new(codes::METHOD_NOT_FOUND, escape_multiline(text))
 }
 
 /// The error for parameters that are not what the method takes.
 pub(crate) fn invalid_params(text: impl Into<String>) -> ErrorObject {
-    ErrorObject::new(codes::INVALID_PARAMS, text.into())
+    ErrorObject::new(codes::INVALID_PARAMS, escape_multiline(&text.into()))
 }
 
 #[cfg(test)]

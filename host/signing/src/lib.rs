@@ -30,6 +30,7 @@ mod canonical;
 mod definition;
 mod digest;
 mod dsse;
+mod indented;
 mod key;
 #[cfg(any(test, feature = "sign"))]
 mod keyfile;
@@ -47,6 +48,7 @@ pub use canonical::{CanonicalError, MAX_DEPTH, canonical_json};
 pub use definition::{DefinitionError, DefinitionKind, definition_digest, surface_digest};
 pub use digest::{Digest, DigestError};
 pub use dsse::{MAX_ENVELOPE, MAX_PAYLOAD, MAX_SIGNATURES, PAYLOAD_TYPE, pre_authentication_encoding};
+pub use indented::indented;
 pub use key::{KeyError, KeyId, PublicKey};
 #[cfg(any(test, feature = "sign"))]
 pub use keyfile::{KeyFileError, is_sealed};

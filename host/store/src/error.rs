@@ -151,7 +151,7 @@ pub enum StoreError {
     },
     /// The caller has as many open asks as it may have.
     #[error(
-        "{pending} questions of this caller wait for an answer already (limit {limit}); \
+        "{pending} questions of this {of} wait for an answer already (limit {limit}); \
          answer them with `toolgate approvals list`, or wait until they expire"
     )]
     TooManyAsks {
@@ -159,7 +159,23 @@ pub enum StoreError {
         pending: usize,
         /// The limit.
         limit: usize,
+        /// Whose they are: `client` or `credential`.
+        of: &'static str,
     },
+    /// The open asks of one caller are too long to be kept whole, and one that is not could not be read.
+    #[error(
+        "the open questions of this caller would have {open} bytes (limit {limit}); answer some with \
+         `toolgate approvals list`, or have the agent ask for less at a time"
+    )]
+    AsksTooLong {
+        /// How many bytes they would have.
+        open: i64,
+        /// The limit.
+        limit: i64,
+    },
+    /// Another process changed it between the look and the change.
+    #[error("another process changed it in this moment, so nothing was done; look again and repeat it")]
+    Overtaken,
     /// There are more wider grants than are kept.
     #[error("{limit} grants are kept, which is the limit; revoke some: `toolgate approvals list`")]
     TooManyGrants {

@@ -47,7 +47,7 @@ pub use kv::{KvCondition, KvDone, KvPlace, KvValue};
 pub use operator::{Operator, OperatorError, OperatorProof};
 pub use paths::{AUDIT_ARCHIVE, AUDIT_DB, AUDIT_HEADS, OPERATOR, PINS_KNOWN, STATE_DB, protected_files};
 pub use rows::{SelectOutcome, read_rows};
-pub use state::asks::{Answer, Ask, AskAbout, AskBinding, AskState, Recorded};
+pub use state::asks::{Answer, Ask, AskAbout, AskBinding, AskDocument, AskState, Recorded};
 pub use state::grants::{Grant, GrantQuery, GrantScope};
 pub use state::pins::{KnownServer, PinnedDefinition, Pins};
 pub use state::standing::{Freeze, Frozen, Standing, StandingDecision};
@@ -57,5 +57,5 @@ pub use state::tasks::{
 pub use state::tokens::{IssuedToken, TokenInfo, TokenOwner};
 pub use store::{Recovered, Recovery, Store};
 
-/// How many asks may wait for one caller at a time (design section 3, step 6).
+/// How many asks may wait for one session of a caller at a time (design section 3, step 6).
 pub const DEFAULT_MAX_PENDING_ASKS: usize = 8;

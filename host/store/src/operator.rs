@@ -175,11 +175,7 @@ impl Operator {
 
     /// Sets the PIN in place of whatever was there. The caller has proof of the operator.
     pub fn set_pin(&self, pin: &Secret) -> Result<(), OperatorError> {
-        let text = pin.expose();
-        let first = text.chars().next();
-        if !(MIN_PIN..=MAX_PIN).contains(&text.len()) || text.chars().all(|other| Some(other) == first) {
-            return Err(OperatorError::Unfit);
-        }
+        check_fit(pin)?;
         let salt = random_hex(SALT_BYTES);
         let hash = hash(pin, &salt, COST)?;
         let _lock = self.lock()?;
@@ -267,6 +263,19 @@ impl Operator {
     fn damaged(&self, what: &str) -> OperatorError {
         OperatorError::Damaged { path: self.path.clone(), what: what.to_owned() }
     }
+}
+
+/// Whether a PIN can be set: [`MIN_PIN`] to [`MAX_PIN`] bytes, and not one character alone.
+///
+/// # Errors
+/// [`OperatorError::Unfit`].
+pub fn check_fit(pin: &Secret) -> Result<(), OperatorError> {
+    let text = pin.expose();
+    let first = text.chars().next();
+    if !(MIN_PIN..=MAX_PIN).contains(&text.len()) || text.chars().all(|other| Some(other) == first) {
+        return Err(OperatorError::Unfit);
+    }
+    Ok(())
 }
 
 fn hash(pin: &Secret, salt: &str, cost: Cost) -> Result<[u8; HASH_BYTES], OperatorError> {

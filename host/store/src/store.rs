@@ -17,7 +17,7 @@ use crate::database::Durability;
 use crate::error::StoreError;
 use crate::kv::{Kv, KvCondition, KvDone, KvPlace, KvValue};
 use crate::state::State;
-use crate::state::asks::{Answer, Ask, AskAbout, AskBinding, AskState, Recorded};
+use crate::state::asks::{Answer, Ask, AskAbout, AskBinding, AskDocument, AskState, Recorded};
 use crate::state::grants::{Grant, GrantQuery, GrantScope};
 use crate::state::pins::{KnownServer, PinnedDefinition, Pins};
 use crate::state::standing::{Freeze, Frozen, StandingDecision};
@@ -151,8 +151,8 @@ impl Store {
         archive::archive(&self.data_dir, before, delivered, now_ms)
     }
 
-    /// Records that a call waits for a person, or finds the open ask of the same call. At most
-    /// `max_pending` asks of a caller may be pending; `ttl` is the life of a new one.
+    /// Records that a call waits for a person, or finds the open ask of the same call in the same session. At
+    /// most `max_pending` asks of a session may be pending; `ttl` is the life of a new one.
     pub fn record_ask(
         &self,
         binding: &AskBinding,
@@ -170,6 +170,11 @@ impl Store {
         self.state.ask(id)
     }
 
+    /// All that an open ask is about, however long; `None` where it is closed or unknown.
+    pub fn ask_document(&self, id: &str) -> Result<Option<AskDocument>, StoreError> {
+        self.state.ask_document(id)
+    }
+
     /// All asks that are kept, oldest first, or those in one state.
     pub fn asks(&self, state: Option<AskState>) -> Result<Vec<Ask>, StoreError> {
         self.state.asks(state)
@@ -179,8 +184,7 @@ impl Store {
     /// that has proof of the operator, or that shows the ask where the persona allows it, calls this.
     pub async fn answer_ask(&self, id: &str, answer: &Answer) -> Result<Ask, StoreError> {
         let ask = self.pending(id)?;
-        self.append(AuditRow::answered(&ask, answer)).await?;
-        self.state.answer_ask(id, answer)
+        self.recorded(AuditRow::answered(&ask, answer), || self.state.answer_ask(id, answer)).await
     }
 
     /// As [`Self::answer_ask`] with a grant that is wider than the call: the call passes once, and the
@@ -196,10 +200,11 @@ impl Store {
         if ask.about.host_escape && scope == GrantScope::Persona {
             return Err(StoreError::GrantTooWide { server: ask.about.server });
         }
+        self.state.grant_fits()?;
         let ttl_ms = ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
         let row = AuditRow::answered(&ask, answer).with("scope", scope.as_str()).with("ttl_ms", ttl_ms);
-        self.append(row).await?;
-        let grant = self.state.add_grant(&ask, scope, ttl, &answer.by, answer.surface)?;
+        let grant =
+            self.recorded(row, || self.state.add_grant(&ask, scope, ttl, &answer.by, answer.surface)).await?;
         // The wider grant answers the open call as well; one that nobody waits for any more is no error.
         match self.state.answer_ask(id, answer) {
             Ok(_) | Err(StoreError::AskClosed { .. }) => Ok(grant),
@@ -207,13 +212,28 @@ impl Store {
         }
     }
 
-    /// Takes back a grant, for one call or wider; its row is written first. False where none is open.
+    /// Takes back a grant, for one call or wider; its row is written first. False, and no row, where none is
+    /// open.
     pub async fn revoke(&self, id: &str, by: &str) -> Result<bool, StoreError> {
-        self.append(AuditRow::new(Event::ApprovalRevoke).with("grant", id).with("approver", by)).await?;
-        if id.starts_with("ask_") {
-            return Ok(self.state.revoke_ask(id, by)?.is_some());
+        let is_ask = id.starts_with("ask_");
+        let is_open = if is_ask {
+            self.state.ask(id)?.is_some_and(|ask| ask.state == AskState::Granted)
+        } else {
+            self.state.has_grant(id)?
+        };
+        if !is_open {
+            return Ok(false);
         }
-        Ok(self.state.revoke_grant(id)?.is_some())
+        let row = AuditRow::new(Event::ApprovalRevoke).with("grant", id).with("approver", by);
+        self.recorded(row, || {
+            let revoked = if is_ask {
+                self.state.revoke_ask(id, by)?.is_some()
+            } else {
+                self.state.revoke_grant(id)?.is_some()
+            };
+            if revoked { Ok(true) } else { Err(StoreError::Overtaken) }
+        })
+        .await
     }
 
     /// Every wider grant that is kept, oldest first.
@@ -241,8 +261,31 @@ impl Store {
         if !proven && self.state.takes_back(decision)? {
             return Ok(false);
         }
-        self.append(AuditRow::standing_set(decision)).await?;
-        self.state.set_standing(decision, proven)
+        self.state.standing_fits(decision)?;
+        let row = AuditRow::standing_set(decision);
+        // Not so where another process decided in between.
+        self.recorded(row, || {
+            if self.state.set_standing(decision, proven)? { Ok(true) } else { Err(StoreError::Overtaken) }
+        })
+        .await
+    }
+
+    /// The standing decision of a persona about exactly this pattern.
+    pub fn standing_of(&self, persona: &str, pattern: &str) -> Result<Option<StandingDecision>, StoreError> {
+        self.state.standing_of(persona, pattern)
+    }
+
+    /// Takes a standing decision back, so that nothing was decided about it; its row is written first. The
+    /// caller has proof of the operator where it was an ask or a denial.
+    ///
+    /// # Errors
+    /// [`StoreError::Overtaken`] where it is another decision by now.
+    pub async fn forget_standing(&self, decision: &StandingDecision, by: &str) -> Result<(), StoreError> {
+        let row = AuditRow::standing_forgotten(decision, by);
+        self.recorded(row, || {
+            if self.state.forget_standing(decision)? { Ok(()) } else { Err(StoreError::Overtaken) }
+        })
+        .await
     }
 
     /// Every standing decision.
@@ -252,12 +295,12 @@ impl Store {
 
     /// Freezes, and takes back every ask and unused grant that it is about. Gives those.
     pub async fn freeze(&self, freeze: &Freeze) -> Result<Vec<Ask>, StoreError> {
+        self.state.freeze_fits(&freeze.what)?;
         let row = AuditRow::new(Event::Frozen)
             .with("what", freeze.what.to_string())
             .with("reason", freeze.reason.as_str())
             .with("by", freeze.frozen_by.as_str());
-        self.append(row).await?;
-        self.state.freeze(freeze)?;
+        self.recorded(row, || self.state.freeze(freeze)).await?;
         let server = match &freeze.what {
             Frozen::All => None,
             Frozen::Server(name) => Some(name.as_str()),
@@ -271,17 +314,35 @@ impl Store {
         Ok(voided)
     }
 
-    /// Ends a freeze; its row is written first. False where there was none. The caller has proof of
-    /// the operator.
+    /// Ends a freeze; its row is written first. False, and no row, where there was none. The caller has proof
+    /// of the operator.
     pub async fn thaw(&self, what: &Frozen, by: &str) -> Result<bool, StoreError> {
+        if !self.state.frozen()?.iter().any(|freeze| freeze.what == *what) {
+            return Ok(false);
+        }
         let row = AuditRow::new(Event::Thawed).with("what", what.to_string()).with("by", by);
-        self.append(row).await?;
-        self.state.thaw(what)
+        self.recorded(row, || if self.state.thaw(what)? { Ok(true) } else { Err(StoreError::Overtaken) })
+            .await
     }
 
     /// Everything that is frozen.
     pub fn frozen(&self) -> Result<Vec<Freeze>, StoreError> {
         self.state.frozen()
+    }
+
+    /// Writes down what is about to be done, and does it. Where it is not done all the same, because another
+    /// process was faster or the disk is full, a second row says so (`refused`): the first one said too much.
+    async fn recorded<T>(
+        &self,
+        row: AuditRow,
+        act: impl FnOnce() -> Result<T, StoreError> + Send,
+    ) -> Result<T, StoreError> {
+        self.append(row.clone()).await?;
+        let done = act();
+        if let Err(error) = &done {
+            self.append_detached(row.with("refused", error.to_string()));
+        }
+        done
     }
 
     fn pending(&self, id: &str) -> Result<Ask, StoreError> {

@@ -8,29 +8,29 @@ use toolgate_e2e::{Sandbox, Stdio};
 use crate::sandbox;
 
 /// Long enough for a person who is a test.
-const HELD: &str = "approvals: { hold: 20s }\n";
-const ELICITS: &str = r#"{"elicitation":{}}"#;
+pub(crate) const HELD: &str = "approvals: { hold: 20s }\n";
+pub(crate) const ELICITS: &str = r#"{"elicitation":{}}"#;
 
 /// A server that asks about everything and writes down what reaches it.
-fn asking(rest: &str) -> Sandbox {
+pub(crate) fn asking(rest: &str) -> Sandbox {
     let sandbox = sandbox();
     let ledger = sandbox.path("ledger").display().to_string();
     sandbox.configure_fixture(&["--ledger", &ledger], rest);
     sandbox
 }
 
-fn calls(sandbox: &Sandbox) -> usize {
+pub(crate) fn calls(sandbox: &Sandbox) -> usize {
     sandbox.read("ledger").matches("tools/call").count()
 }
 
-fn pending(sandbox: &Sandbox) -> Vec<String> {
+pub(crate) fn pending(sandbox: &Sandbox) -> Vec<String> {
     let asks = sandbox.run(&["approvals", "list", "--json"]).exits(0).json();
     let of = |ask: &Value| ask["id"].as_str().unwrap().to_owned();
     asks["asks"].as_array().unwrap().iter().filter(|ask| ask["state"] == "pending").map(of).collect()
 }
 
 /// Waits until one ask is there.
-fn the_ask(sandbox: &Sandbox) -> String {
+pub(crate) fn the_ask(sandbox: &Sandbox) -> String {
     let until = Instant::now() + toolgate_e2e::PATIENCE;
     loop {
         if let [id] = &pending(sandbox)[..] {
@@ -40,17 +40,17 @@ fn the_ask(sandbox: &Sandbox) -> String {
     }
 }
 
-fn code(result: &Value) -> &str {
+pub(crate) fn code(result: &Value) -> &str {
     result.pointer("/_meta/toolgate~1error/code").and_then(Value::as_str).unwrap_or("none")
 }
 
-fn send_call(client: &mut Stdio, id: u32, message: &str) {
+pub(crate) fn send_call(client: &mut Stdio, id: u32, message: &str) {
     let params = json!({ "name": "fix__echo", "arguments": { "message": message } });
     client.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string());
 }
 
 /// The next request of the gateway to the client.
-fn asked(client: &mut Stdio) -> Value {
+pub(crate) fn asked(client: &mut Stdio) -> Value {
     loop {
         let message: Value = serde_json::from_str(&client.line()).unwrap();
         if message.get("method").is_some() && message.get("id").is_some() {
@@ -69,17 +69,17 @@ fn next_with_id(client: &mut Stdio) -> Value {
     }
 }
 
-fn answer(client: &mut Stdio, question: &Value, result: &Value) {
+pub(crate) fn answer(client: &mut Stdio, question: &Value, result: &Value) {
     client.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": result }).to_string());
 }
 
-fn result_of(client: &mut Stdio, id: u32) -> Value {
+pub(crate) fn result_of(client: &mut Stdio, id: u32) -> Value {
     let reply: Value = serde_json::from_str(&client.reply_to(&id.to_string())).unwrap();
     assert!(reply.get("error").is_none(), "{reply}");
     reply["result"].clone()
 }
 
-fn approved() -> Value {
+pub(crate) fn approved() -> Value {
     json!({ "action": "accept", "content": { "decision": "allow once" } })
 }
 
@@ -466,6 +466,7 @@ fn mcp_allow_does_not_outrank_what_the_configuration_asks_about_and_says_so() {
     let sandbox = asking(
         "    capabilities:\n      require_approval: [\"mcp.call:fix/echo\"]\napprovals: { hold: 0s }\n",
     );
+    sandbox.run(&["mcp", "tools", "fix"]).exits(0);
     let told = sandbox.run(&["mcp", "allow", "fix/echo"]).exits(0);
     assert!(told.stdout.contains("goes on asking"), "{told:?}");
     sandbox.run(&["mcp", "call", "fix.echo", "--json", r#"{"message":"c"}"#]).exits(3);

@@ -58,6 +58,7 @@ fn cap_003_cap_004_both_lists_are_written_in_one_syntax_and_either_spelling() {
 fn cap_008_a_grant_that_is_taken_back_between_list_and_call_opens_nothing() {
     let sandbox = sandbox();
     sandbox.configure_fixture(&[], "");
+    sandbox.run(&["mcp", "tools", "fix"]).exits(0);
     sandbox.run(&["mcp", "allow", "fix/echo"]).exits(0);
     let mut client = client(&sandbox);
     assert!(client.tool_names().contains(&"fix__echo".to_owned()));

@@ -96,6 +96,7 @@ fn gate_reload_an_install_and_a_removal_reach_a_running_gateway() {
 #[test]
 fn fr_50_a_standing_grant_opens_nothing_that_a_policy_denies() {
     let sandbox = trusting();
+    sandbox.run(&["mcp", "tools", "fix"]).exits(0);
 
     sandbox.run(&["mcp", "allow", "fix/echo"]).exits(0);
     sandbox.run(&ECHO).exits(0);

@@ -2,6 +2,7 @@
 //! proves; each gate's test fails when its call site is removed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod approved;
 mod apps;
 mod apr_rows;
 mod asks;
@@ -12,6 +13,7 @@ mod calls;
 mod cap_rows;
 mod capabilities;
 mod card;
+mod decisions;
 mod dispatch;
 mod docs;
 mod door;

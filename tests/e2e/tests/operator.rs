@@ -27,6 +27,7 @@ fn gate_operator_every_verb_that_widens_needs_the_pin_at_a_terminal() {
     let file = sandbox.config_file().display().to_string();
     let asked = sandbox.run(&["mcp", "call", "fix.echo", "--output", "json"]).exits(3).json();
     let ask = asked["_meta"]["toolgate/error"]["ask"].as_str().unwrap().to_owned();
+    sandbox.run(&["mcp", "deny", "fix/big"]).exits(0);
     for verb in WIDENING {
         let mut args = vec!["--config", &file];
         args.extend(verb.iter().map(|word| if word.starts_with("ask_") { ask.as_str() } else { word }));
@@ -52,6 +53,7 @@ const WIDENING: &[&[&str]] = &[
     &["approvals", "grant", "ask_0123456789abcdef"],
     &["mcp", "allow", "fix"],
     &["mcp", "ask", "fix"],
+    &["mcp", "forget", "fix/big"],
     &["thaw", "--all"],
     &["operator", "init"],
 ];
@@ -66,6 +68,15 @@ fn the_pin_typed_at_a_terminal_opens_and_is_not_shown() {
     assert!(!issued.stdout.contains(PIN), "{issued:?}");
     let row = sandbox.audit().into_iter().find(|row| row["details"]["event"] == "token_issued").unwrap();
     assert_eq!(row["details"]["proof"], "pin", "{row}");
+}
+
+#[test]
+fn a_pin_that_is_too_short_is_refused_before_it_is_typed_again() {
+    let sandbox = sandbox();
+    sandbox.configure_fixture(&[], "");
+    let short = sandbox.type_to(&["operator", "init"], &[("New operator PIN: ", "1234")]).exits(2);
+    assert!(short.stdout.contains("6 to 128 characters"), "{short:?}");
+    assert!(!short.stdout.contains("The same again"), "{short:?}");
 }
 
 #[test]
@@ -180,6 +191,9 @@ fn freezes_that_fill_the_list_push_none_out_and_leave_room_for_one_of_everything
     sandbox.run(&["freeze", "--server", "fix", "--reason", "r"]).exits(0);
     let refused = sandbox.run(&["freeze", "--plugin", "b/b", "--reason", "r"]).exits(1);
     assert!(refused.stderr.contains("999 freezes are kept"), "{refused:?}");
+    let rows: Vec<_> =
+        sandbox.audit().into_iter().filter(|row| row["details"]["event"] == "frozen").collect();
+    assert_eq!(rows.len(), 1, "what was refused was not done, and no row says that it was: {rows:?}");
     sandbox.run(&["mcp", "call", "fix.echo"]).exits(3);
     sandbox.run(&["freeze", "--all", "--reason", "r"]).exits(0);
     // More than can be read: what was left out could be the server's.

@@ -269,3 +269,25 @@ fn an_answer_of_the_webhook_that_comes_too_late_counts_for_nothing_and_it_is_tol
     assert_eq!(rows(&sandbox, "approval.grant").len(), 0);
     assert!(!sandbox.read("ledger").contains("tools/call"));
 }
+
+#[test]
+fn a_webhook_is_sent_all_of_a_call_or_told_how_much_of_it_is_missing() {
+    let receiver = Receiver::start(|request| answer(request, &operators(), |_| ()));
+    let sandbox = with_webhook(receiver.port, "");
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    for length in [20_000, 400_000] {
+        let mut params = json!({ "name": "fix__echo", "arguments": { "message": "m".repeat(length) } });
+        params["_meta"] = json!({ "vendor/pay": length });
+        let reply = client.request("tools/call", &params);
+        assert_eq!(reply.pointer("/result/_meta/toolgate~1error"), None, "{length}");
+        let sent: Value = serde_json::from_str(&receiver.requests().last().unwrap().body).unwrap();
+        let whole = json!({ "message": "m".repeat(length) }).to_string();
+        let is_cut = length > 262_144;
+        assert_eq!((&sent["cut"], &sent["arguments_bytes"]), (&json!(is_cut), &json!(whole.len())));
+        let arguments = sent["arguments"].as_str().unwrap();
+        assert_eq!(arguments.len(), whole.len().min(262_144));
+        assert!(whole.starts_with(arguments));
+        assert_eq!(sent["beside"], json!({ "_meta": { "vendor/pay": length } }).to_string());
+    }
+}

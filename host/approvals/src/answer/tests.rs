@@ -12,6 +12,7 @@ fn ask() -> Ask {
         id: "ask_00112233445566aa".to_owned(),
         binding: AskBinding {
             caller: "default stdio".to_owned(),
+            session: "s-1".to_owned(),
             server_identity: digest("server"),
             definition: digest("definition"),
             arguments: digest("arguments"),

@@ -46,6 +46,11 @@ pub(crate) enum Mcp {
     Ask(McpDecide),
     /// Deny a server or a tool from now on, whatever policies allow.
     Deny(McpDecide),
+    /// Take back what `allow`, `ask` or `deny` decided about a server or a tool; asks for the operator PIN where
+    /// it was an ask or a denial.
+    Forget(McpForget),
+    /// List what `allow`, `ask` and `deny` decided, and what each of it outranks or is outranked by.
+    Decisions(McpDecisions),
     /// Show how a server's tools differ from the approved ones.
     Diff(McpName),
     /// Write documents for the author of a plugin: what it would be asked about this server.
@@ -165,6 +170,33 @@ pub(crate) struct McpDecide {
     /// Only tools that say of themselves that they only read.
     #[arg(long)]
     pub(crate) read_only: bool,
+    /// Record it although no tool of this name was approved of the server, or the server was never reached.
+    #[arg(long)]
+    pub(crate) anyway: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpForget {
+    /// What was decided about, as `mcp decisions` names it: SERVER or SERVER/TOOL.
+    pub(crate) what: String,
+    /// For which persona.
+    #[arg(long, value_name = "PERSONA", default_value = "default")]
+    pub(crate) persona: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpDecisions {
+    /// Only what is about this server and its tools.
+    pub(crate) server: Option<String>,
+    /// Only this persona's.
+    #[arg(long, value_name = "PERSONA")]
+    pub(crate) persona: Option<String>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,8 +1,10 @@
 //! `toolgate approvals …`: the questions that wait for a person, and the answers.
 //!
 //! To say yes widens what an agent may do, so it needs proof of the operator; to say no and to take a
-//! grant back do not. What is shown was written by servers and agents, and is escaped.
+//! grant back do not. What is shown was written by servers and agents, and is escaped; what is cut says so, and
+//! `show` prints it to its end.
 
+mod show;
 mod suggest;
 
 use std::path::Path;
@@ -12,7 +14,7 @@ use serde_json::{Value, json};
 use toolgate_config::Config;
 use toolgate_store::{Answer, Ask, AskState, Grant, GrantScope, Store};
 
-use crate::args::{Approvals, ApprovalsGrant, ApprovalsWatch};
+use crate::args::{ApprovalId, Approvals, ApprovalsGrant, ApprovalsWatch};
 use crate::exit::{Code, Failure};
 use crate::operator::Proven;
 use crate::{context, operator, output};
@@ -20,6 +22,8 @@ use crate::{context, operator, output};
 /// How often `watch` looks for new asks.
 const LOOK: Duration = Duration::from_millis(300);
 const SURFACE: &str = "cli";
+/// Characters of arguments in a list.
+const PREVIEW: usize = 60;
 
 /// Runs one verb.
 pub(crate) async fn run(explicit: Option<&Path>, command: &Approvals) -> Result<(), Failure> {
@@ -29,26 +33,34 @@ pub(crate) async fn run(explicit: Option<&Path>, command: &Approvals) -> Result<
         Approvals::List(args) => list(
             &store.asks(None).map_err(context::store_failure)?,
             &store.grants().map_err(context::store_failure)?,
+            &config,
             args.json,
         ),
+        Approvals::Show(args) => show::show(&store, &known(&store, &args.id)?, args.json),
         Approvals::Watch(args) => watch(&store, args).await,
         Approvals::Grant(args) => grant(&config, &store, args).await,
-        Approvals::Deny(args) => deny(&store, &args.id).await,
-        Approvals::Revoke(args) => revoke(&store, &args.id).await,
+        Approvals::Deny(args) => deny(&store, args).await,
+        Approvals::Revoke(args) => revoke(&store, args).await,
         Approvals::Suggest(args) => suggest::suggest(&config, &store, args),
     }
 }
 
-fn list(asks: &[Ask], grants: &[Grant], as_json: bool) -> Result<(), Failure> {
+fn list(asks: &[Ask], grants: &[Grant], config: &Config, as_json: bool) -> Result<(), Failure> {
     if as_json {
         let asks: Vec<Value> = asks.iter().map(ask_json).collect();
         let grants: Vec<Value> = grants.iter().map(grant_json).collect();
         return output::json(&json!({ "asks": asks, "grants": grants }));
     }
+    if asks.is_empty() && grants.is_empty() {
+        return output::line(&format!(
+            "no ask waits or was answered in the last 30 days, and there is no wider grant, in {}",
+            config.data_dir.display()
+        ));
+    }
     let rows: Vec<Vec<String>> = asks
         .iter()
         .map(|ask| {
-            let arguments = ask.about.arguments.chars().take(60).collect();
+            let arguments = preview(ask);
             let by = ask.answered_by.clone().unwrap_or_default();
             vec![
                 ask.id.clone(),
@@ -61,6 +73,9 @@ fn list(asks: &[Ask], grants: &[Grant], as_json: bool) -> Result<(), Failure> {
         })
         .collect();
     output::table(&["ASK", "STATE", "PERSONA", "CALL", "ARGUMENTS", "ANSWERED BY"], &rows)?;
+    if asks.iter().any(|ask| ask.state == AskState::Pending && !is_whole(ask)) {
+        output::line("not all of it is shown; `toolgate approvals show ASK` prints an ask to its end")?;
+    }
     if grants.is_empty() {
         return Ok(());
     }
@@ -83,6 +98,21 @@ fn list(asks: &[Ask], grants: &[Grant], as_json: bool) -> Result<(), Failure> {
         })
         .collect();
     output::table(&["GRANT", "STATE", "FOR", "PERSONA", "CALL", "GRANTED BY"], &rows)
+}
+
+/// The beginning of what is sent, and how much more there is.
+fn preview(ask: &Ask) -> String {
+    let about = &ask.about;
+    let first: String = about.arguments.chars().take(PREVIEW).collect();
+    let more = about.arguments_bytes.max(about.arguments.len()).saturating_sub(first.len());
+    let cut = if more > 0 { format!("… ({more} bytes more)") } else { String::new() };
+    let beside = if about.beside.is_empty() { "" } else { " and more beside them" };
+    format!("{first}{cut}{beside}")
+}
+
+/// Whether the list shows all that would be sent.
+fn is_whole(ask: &Ask) -> bool {
+    ask.about.beside.is_empty() && !ask.about.is_cut() && ask.about.arguments.chars().count() <= PREVIEW
 }
 
 /// Prints each ask as it comes, until it is ended.
@@ -129,12 +159,19 @@ async fn grant(config: &Config, store: &Store, args: &ApprovalsGrant) -> Result<
     let answer = by(&proven, true);
     match scope {
         None => {
-            store.answer_ask(&ask.id, &answer).await.map_err(context::store_failure)?;
+            let ask = store.answer_ask(&ask.id, &answer).await.map_err(context::store_failure)?;
+            if args.json {
+                return output::json(&json!({ "ask": ask_json(&ask) }));
+            }
             output::line(&format!("granted {}: the same call passes once", ask.id))
         }
         Some(scope) => {
             let grant =
                 store.grant_wider(&ask.id, &answer, scope, ttl).await.map_err(context::store_failure)?;
+            if args.json {
+                let ask = known(store, &ask.id)?;
+                return output::json(&json!({ "ask": ask_json(&ask), "grant": grant_json(&grant) }));
+            }
             output::line(&format!(
                 "granted {} as {}; `toolgate approvals revoke {1}` ends it",
                 ask.id, grant.id
@@ -143,19 +180,28 @@ async fn grant(config: &Config, store: &Store, args: &ApprovalsGrant) -> Result<
     }
 }
 
-async fn deny(store: &Store, id: &str) -> Result<(), Failure> {
-    let ask = known(store, id)?;
+async fn deny(store: &Store, args: &ApprovalId) -> Result<(), Failure> {
+    let ask = known(store, &args.id)?;
     let answer = Answer { grant: false, by: format!("uid {}", crate::sys::user()), surface: SURFACE };
-    store.answer_ask(&ask.id, &answer).await.map_err(context::store_failure)?;
+    let ask = store.answer_ask(&ask.id, &answer).await.map_err(context::store_failure)?;
+    if args.json {
+        return output::json(&json!({ "ask": ask_json(&ask) }));
+    }
     output::line(&format!("denied {}", ask.id))
 }
 
-async fn revoke(store: &Store, id: &str) -> Result<(), Failure> {
+async fn revoke(store: &Store, args: &ApprovalId) -> Result<(), Failure> {
+    let id = &args.id;
     let by = format!("uid {}", crate::sys::user());
-    if store.revoke(id, &by).await.map_err(context::store_failure)? {
-        return output::line(&format!("revoked {id}"));
+    if !store.revoke(id, &by).await.map_err(context::store_failure)? {
+        return Err(
+            Failure::failed(format!("there is no open grant {id}")).hint("see `toolgate approvals list`")
+        );
     }
-    Err(Failure::failed(format!("there is no open grant {id}")).hint("see `toolgate approvals list`"))
+    if args.json {
+        return output::json(&json!({ "revoked": id, "by": by }));
+    }
+    output::line(&format!("revoked {id}"))
 }
 
 fn by(proven: &Proven, grant: bool) -> Answer {
@@ -171,14 +217,29 @@ fn known(store: &Store, id: &str) -> Result<Ask, Failure> {
 
 /// One ask for a person; whoever prints it escapes it.
 fn told(ask: &Ask) -> String {
-    format!(
-        "{}  persona {}  {}\n  why: {}\n  arguments: {}\n  answer: toolgate approvals grant {0}   or   toolgate approvals deny {0}",
-        ask.id,
-        one_line(&ask.about.persona),
-        one_line(&call_of(ask)),
-        one_line(&ask.about.reason),
-        one_line(&ask.about.arguments),
-    )
+    let about = &ask.about;
+    let mut lines = vec![
+        format!("{}  persona {}  {}", ask.id, one_line(&about.persona), one_line(&call_of(ask))),
+        format!("  why: {}", one_line(&about.reason)),
+        format!("  arguments: {}", part(&about.arguments, about.arguments_bytes)),
+    ];
+    if !about.beside.is_empty() {
+        lines.push(format!("  sent beside them: {}", part(&about.beside, about.beside_bytes)));
+    }
+    if about.is_cut() {
+        lines
+            .push(format!("  this is not all of it; read it to its end: toolgate approvals show {}", ask.id));
+    }
+    lines.push(format!("  answer: toolgate approvals grant {0}   or   toolgate approvals deny {0}", ask.id));
+    lines.join("\n")
+}
+
+/// A text on one line, and how much of it is missing.
+fn part(text: &str, bytes: usize) -> String {
+    match bytes.saturating_sub(text.len()) {
+        0 => one_line(text),
+        missing => format!("{} [CUT: {missing} of {bytes} bytes are not shown]", one_line(text)),
+    }
 }
 
 /// A line break of an agent's must not look like one of ours.
@@ -194,7 +255,9 @@ fn ask_json(ask: &Ask) -> Value {
     json!({
         "id": ask.id, "state": ask.state, "persona": ask.about.persona, "server": ask.about.server,
         "tool": ask.about.tool, "action": ask.about.action, "reason": ask.about.reason,
-        "arguments": ask.about.arguments, "created_at_ms": ask.created_at_ms,
+        "arguments": ask.about.arguments, "arguments_bytes": ask.about.arguments_bytes,
+        "beside": ask.about.beside, "beside_bytes": ask.about.beside_bytes, "cut": ask.about.is_cut(),
+        "session": ask.about.session, "created_at_ms": ask.created_at_ms,
         "expires_at_ms": ask.expires_at_ms, "answered_by": ask.answered_by, "surface": ask.surface,
     })
 }

@@ -6,11 +6,15 @@
 use std::path::Path;
 
 use serde_json::json;
+use toolgate_base::display;
 use toolgate_store::{Freeze as Row, Frozen};
 
 use crate::args::{Freeze, FreezeWhat, Thaw};
 use crate::exit::Failure;
 use crate::{context, operator, output};
+
+/// Characters of a reason.
+const MAX_REASON: usize = 500;
 
 /// Freezes, or lists what is frozen where nothing is named.
 pub(crate) async fn freeze(explicit: Option<&Path>, args: &Freeze) -> Result<(), Failure> {
@@ -24,14 +28,13 @@ pub(crate) async fn freeze(explicit: Option<&Path>, args: &Freeze) -> Result<(),
         if frozen.is_empty() {
             return output::line("nothing is frozen; name --server, --plugin or --all, with --reason");
         }
-        return frozen
-            .iter()
-            .try_for_each(|row| output::line(&format!("{}: {} ({})", row.what, row.reason, row.frozen_by)));
+        return frozen.iter().try_for_each(|row| {
+            // A line break in a reason must not look like another freeze.
+            let row = format!("{}: {} ({})", row.what, row.reason, row.frozen_by);
+            output::line(&display::escape(&row))
+        });
     };
-    let reason = args.reason.clone().unwrap_or_default();
-    if reason.trim().is_empty() {
-        return Err(Failure::usage("--reason is needed: whoever is refused is told why"));
-    }
+    let reason = reason(args.reason.as_deref().unwrap_or_default())?;
     if let Frozen::Server(name) = &what
         && !config.servers.contains_key(name)
     {
@@ -44,6 +47,23 @@ pub(crate) async fn freeze(explicit: Option<&Path>, args: &Freeze) -> Result<(),
         return output::json(&json!({ "frozen": row, "voided": ids }));
     }
     output::line(&format!("froze {}; took back {}", row.what, output::count(voided.len(), "ask")))
+}
+
+/// Why, in one line that a person sees all of: whoever is refused reads it, a model among them.
+fn reason(given: &str) -> Result<String, Failure> {
+    let given = given.trim();
+    if given.is_empty() {
+        return Err(Failure::usage("--reason is needed: whoever is refused is told why"));
+    }
+    if given.chars().count() > MAX_REASON {
+        return Err(Failure::usage(format!("--reason has more than {MAX_REASON} characters")));
+    }
+    if display::escape(given) != given {
+        return Err(Failure::usage(
+            "--reason has characters that are not seen, or several lines; write it in one line of plain text",
+        ));
+    }
+    Ok(given.to_owned())
 }
 
 /// Ends a freeze.

@@ -120,7 +120,7 @@ pub(crate) const CAPABILITIES: Keys = Keys {
     aliases: &[("requireApproval", "require_approval")],
     later: &[],
 };
-pub(crate) const PERSONA_APPROVALS: Keys = keys(&["in_client"]);
+pub(crate) const PERSONA_APPROVALS: Keys = keys(&["in_client", "cut"]);
 
 pub(crate) const APPROVALS: Keys = keys(&["timeout", "hold", "webhook"]);
 

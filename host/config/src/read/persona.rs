@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use toolgate_labels::Pattern;
 
 use crate::error::Place;
-use crate::persona::{Capabilities, Persona, PersonaApprovals};
+use crate::persona::{Capabilities, CutAsks, Persona, PersonaApprovals};
 
 use super::sections::Binding;
 use super::{Item, Reader, keys};
@@ -119,6 +119,10 @@ fn read_approvals(reader: &mut Reader<'_>, item: Item) -> PersonaApprovals {
     let Some(mut fields) = reader.fields(item, &keys::PERSONA_APPROVALS) else { return approvals };
     if let Some(item) = fields.take("in_client") {
         approvals.in_client = reader.flag(&item);
+    }
+    if let Some(item) = fields.take("cut") {
+        let choices = [("cli", CutAsks::Cli), ("ask", CutAsks::Ask)];
+        approvals.cut = reader.choice(&item, &choices).unwrap_or_default();
     }
     approvals
 }

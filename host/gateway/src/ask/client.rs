@@ -1,19 +1,19 @@
 //! The question in the client that the call came from, and what its answer means.
 //!
-//! Contract: an explicit yes grants this one call, an explicit no rejects it, and everything else
-//! (cancel, an error, silence, an answer without the field) leaves the ask open for the operator.
+//! Contract: an explicit yes grants this one call where a yes was offered, an explicit no rejects it, and
+//! everything else (cancel, an error, silence, an answer without the field) leaves the ask open for the operator.
 
 use serde_json::json;
 use serde_json::value::RawValue;
-use toolgate_store::Ask;
 use toolgate_wire::{Outcome, edit};
 
-use super::show;
+use super::show::Card;
 
 /// The method of the question in both eras.
 pub(super) const METHOD: &str = "elicitation/create";
 const ALLOW: &str = "allow once";
 const DENY: &str = "deny";
+const LEAVE: &str = "leave it open";
 
 /// What a person said in a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,11 +26,39 @@ pub(crate) enum Said {
     Nothing,
 }
 
+/// What a person can answer in a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Offer {
+    /// Yes, once, or no.
+    YesOrNo,
+    /// No, or leave it to the operator, who can read all of it.
+    NoOrLater,
+}
+
+impl Offer {
+    fn choices(self) -> [&'static str; 2] {
+        match self {
+            Self::YesOrNo => [ALLOW, DENY],
+            Self::NoOrLater => [LEAVE, DENY],
+        }
+    }
+}
+
+impl Said {
+    /// What it means where this was offered: a yes that nobody offered is none.
+    pub(super) fn within(self, offer: Offer) -> Self {
+        match (self, offer) {
+            (Self::Allow, Offer::NoOrLater) => Self::Nothing,
+            (said, _) => said,
+        }
+    }
+}
+
 /// The parameters of the question. One closed field, so that a client shows one prompt.
-pub(super) fn form(ask: &Ask) -> serde_json::Value {
+pub(super) fn form(card: &Card) -> serde_json::Value {
     json!({
         "mode": "form",
-        "message": show::for_person(ask),
+        "message": card.message,
         "requestedSchema": {
             "type": "object",
             "properties": {
@@ -38,7 +66,7 @@ pub(super) fn form(ask: &Ask) -> serde_json::Value {
                     "type": "string",
                     "title": "Decision",
                     "description": "whether this one call may go on",
-                    "enum": [ALLOW, DENY],
+                    "enum": card.offer.choices(),
                 },
             },
             "required": ["decision"],
@@ -69,8 +97,8 @@ pub(super) fn said_by(outcome: &Outcome) -> Said {
 }
 
 /// The parameters as raw JSON.
-pub(super) fn raw_form(ask: &Ask) -> Option<Box<RawValue>> {
-    edit::raw(form(ask).to_string()).ok()
+pub(super) fn raw_form(card: &Card) -> Option<Box<RawValue>> {
+    edit::raw(form(card).to_string()).ok()
 }
 
 #[cfg(test)]
@@ -90,8 +118,12 @@ mod tests {
             (r#"{"action":"decline","content":{"decision":"allow once"}}"#, Said::Deny),
             ("{}", Said::Nothing),
             ("null", Said::Nothing),
+            (r#"{"action":"accept","content":{"decision":"leave it open"}}"#, Said::Nothing),
         ] {
             assert_eq!(said(answer), meant, "{answer}");
+            assert_eq!(said(answer).within(Offer::YesOrNo), meant, "{answer}");
+            let later = if meant == Said::Allow { Said::Nothing } else { meant };
+            assert_eq!(said(answer).within(Offer::NoOrLater), later, "{answer}");
         }
     }
 }

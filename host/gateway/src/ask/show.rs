@@ -1,23 +1,34 @@
 //! An ask in words: for the model, and for the person who answers.
 //!
 //! Threat: reason, names and arguments were written by servers and agents. What a person is shown is
-//! escaped and cut, so that no terminal sequence, hidden character or forged line can stand in it.
+//! escaped and cut, so that no terminal sequence, hidden character or forged line can stand in it. What is cut
+//! is what an agent would have nobody read: it is said how much that is and where all of it can be read, the
+//! end is shown as well as the beginning, and a yes is offered only where the operator wants that.
 
 use toolgate_base::display::show as escape;
+use toolgate_config::CutAsks;
 use toolgate_plugins::Facts;
+use toolgate_signing::Digest;
 use toolgate_store::Ask;
 
+use super::about::Whole;
+use super::client::Offer;
 use crate::caller::Caller;
 use crate::decide::Verdict;
 
-/// Characters of arguments and reasons that a person is shown.
+/// Characters of names and reasons that a person is shown.
 const MAX_SHOWN: usize = 1_000;
+/// Characters of the beginning and of the end of arguments that are too long to be shown.
+const ARGUMENTS: [usize; 2] = [3_000, 1_000];
+/// The same of what goes beside them.
+const BESIDE: [usize; 2] = [700, 300];
 /// The action of a tool call.
 const CALL: &str = "call";
 
 /// What a model, and the person behind it, need to know: what happened and both ways to grant.
 pub(super) fn for_model(caller: &Caller, ask: &Ask, facts: &Facts, verdict: &Verdict) -> String {
-    let (server, tool) = (&ask.about.server, &ask.about.tool);
+    // A name with a line break would look like a line of ours.
+    let (server, tool) = (&ask.about.server, &escape(&ask.about.tool));
     let label = format!("mcp.{}:{server}/{tool}", ask.about.action);
     let capabilities = format!("personas.{}.capabilities", caller.persona);
     // A standing decision names a tool or a whole server.
@@ -37,28 +48,65 @@ pub(super) fn for_model(caller: &Caller, ask: &Ask, facts: &Facts, verdict: &Ver
             caller.persona
         ),
     };
+    let long = if ask.about.is_cut() {
+        format!(
+            "It is {} bytes long: all of it is read with toolgate approvals show {}\n",
+            ask.about.arguments_bytes.saturating_add(ask.about.beside_bytes),
+            ask.id
+        )
+    } else {
+        String::new()
+    };
     format!(
         "A person has to approve this {what} first: {reason}\n\
          Ask {ask} is open. Nothing was sent to server '{server}'.\n\
          The operator can grant it in one of two ways:\n\
          1. once, for exactly these arguments: toolgate approvals grant {ask}\n\
          2. from now on: {standing}\n\
-         Then repeat the same {what}.",
+         {long}Then repeat the same {what}.",
         what = noun(ask),
         reason = verdict.reason,
         ask = ask.id,
     )
 }
 
+/// An ask as a client shows it.
+pub(super) struct Card {
+    /// What is read.
+    pub(super) message: String,
+    /// What can be answered.
+    pub(super) offer: Offer,
+}
+
 /// What the person at the client is shown. It says who asks, because a server's own questions come the
 /// same way.
-pub(super) fn for_person(ask: &Ask) -> String {
+pub(super) fn for_person(ask: &Ask, whole: &Whole, cut: CutAsks) -> Card {
     let about = &ask.about;
-    format!(
+    let arguments = Shown::of(&whole.arguments, ARGUMENTS);
+    let beside = Shown::of(&whole.beside, BESIDE);
+    let beside_line = match whole.beside.as_str() {
+        "" => String::new(),
+        _ => format!("Sent beside them: {}\n", beside.text),
+    };
+    let is_whole = arguments.is_whole && beside.is_whole;
+    let offer = if is_whole || cut == CutAsks::Ask { Offer::YesOrNo } else { Offer::NoOrLater };
+    let rest = match (is_whole, offer) {
+        (true, _) => String::new(),
+        (false, Offer::YesOrNo) => {
+            format!("You do not see all of it here. Read it with: toolgate approvals show {}\n", ask.id)
+        }
+        (false, Offer::NoOrLater) => format!(
+            "You do not see all of it here, so it cannot be allowed here. Read it with: toolgate approvals \
+             show {id}\nand allow it with: toolgate approvals grant {id}\n",
+            id = ask.id
+        ),
+    };
+    let message = format!(
         "Toolgate asks (this is not the server): may the agent {verb} {tool} of server {server}?\n\
          As: {persona}\n\
          Why you are asked: {reason}\n\
          Arguments: {arguments}\n\
+         {beside_line}{rest}\
          Your answer counts for this one {what} ({id}).",
         verb = verb(ask),
         what = noun(ask),
@@ -66,9 +114,35 @@ pub(super) fn for_person(ask: &Ask) -> String {
         server = shown(&about.server),
         persona = shown(&about.persona),
         reason = shown(&about.reason),
-        arguments = shown(&about.arguments),
+        arguments = arguments.text,
         id = ask.id,
-    )
+    );
+    Card { message, offer }
+}
+
+/// A document for a person's eyes: all of it, or its beginning and its end with what is missing between them.
+struct Shown {
+    text: String,
+    is_whole: bool,
+}
+
+impl Shown {
+    fn of(document: &str, [first, last]: [usize; 2]) -> Self {
+        let text = escape(document);
+        let length = text.chars().count();
+        if length <= first + last {
+            return Self { text, is_whole: true };
+        }
+        let head: String = text.chars().take(first).collect();
+        let tail: String = text.chars().skip(length - last).collect();
+        let text = format!(
+            "CUT, {} bytes, {}\n{head}\n[... {} characters are not shown here ...]\n{tail}",
+            document.len(),
+            Digest::of(document.as_bytes()),
+            length - first - last,
+        );
+        Self { text, is_whole: false }
+    }
 }
 
 /// What is done, as `call`.

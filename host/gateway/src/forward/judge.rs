@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use serde_json::value::RawValue;
 use toolgate_plugins::{Document, Facts, Moment};
 use toolgate_store::AuditRow;
 
@@ -12,12 +13,12 @@ use super::{MAX_REVIEWS, Path, Stop};
 use crate::ask::{By, Question, Settled};
 use crate::decide::{Ruling, Verdict};
 use crate::reply::{self, ErrorCode, ErrorDetails};
-use crate::{deeds, views};
+use crate::{beside, deeds, views};
 
 impl Path {
     /// Steps 5 and 6: the verdict, and the ask where a person has to answer. An answer that came while
     /// the call waited is followed by another verdict, which may have become another.
-    pub(super) async fn judge(&self, document: &Document) -> Result<By, Stop> {
+    pub(super) async fn judge(&self, params: &RawValue, document: &Document) -> Result<By, Stop> {
         self.record(Moment::Policy(deeds::hook(self.deed)), document);
         let facts = self.facts(Some(document.clone()));
         for review in 0..=MAX_REVIEWS {
@@ -30,7 +31,9 @@ impl Path {
                 Ruling::Deny => return Err(self.denied(&verdict).await),
                 Ruling::Ask => {}
             }
-            let question = self.question(&facts, &verdict);
+            let beside =
+                beside::of(self.deed, params).map_err(|error| self.refuse(ErrorCode::Denied, &error))?;
+            let question = Question { beside, ..self.question(&facts, &verdict) };
             match self.gateway.settle(&question, &self.waiting).await.map_err(Stop)? {
                 Settled::Passed(by) => return Ok(by),
                 Settled::Answered => {}
@@ -46,7 +49,8 @@ impl Path {
     }
 
     fn question<'b>(&'b self, facts: &'b Arc<Facts>, verdict: &'b Verdict) -> Question<'b> {
-        Question { caller: &self.caller, handle: &self.handle, facts, verdict, call: &self.call }
+        let beside = String::new();
+        Question { caller: &self.caller, handle: &self.handle, facts, verdict, call: &self.call, beside }
     }
 
     /// After a wait: whether what let the call pass still does. A grant for once is spent already.

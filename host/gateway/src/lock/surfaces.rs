@@ -9,7 +9,7 @@ use toolgate_base::files::write_private;
 use toolgate_signing::{DefinitionKind, canonical_json, definition_digest};
 use toolgate_store::PinnedDefinition;
 
-use super::{LockError, LockedServer, pretty, read_bounded};
+use super::{LockError, LockedServer, read_bounded};
 
 const FORMAT: u32 = 1;
 
@@ -70,7 +70,7 @@ impl LockedSurface {
             serde_json::json!(server),
             parts.join(",")
         );
-        pretty::indented(&whole) + "\n"
+        toolgate_signing::indented(&whole) + "\n"
     }
 
     fn read(path: &Path, server: &str) -> Result<Option<Self>, LockError> {

@@ -8,6 +8,7 @@ fn standing(pattern: &str, decision: Standing, read_only: bool) -> StandingDecis
         pattern: pattern.to_owned(),
         decision,
         read_only,
+        decided_at_ms: 0,
         decided_by: "operator".to_owned(),
     }
 }

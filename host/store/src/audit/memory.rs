@@ -170,7 +170,7 @@ impl Memory {
         for row in rows.iter().filter(is_carried).filter(until) {
             self.hear(row);
         }
-        for row in rows.iter().filter(|row| !is_carried(row) && row.id > carried_to) {
+        for row in done(rows.iter().filter(|row| !is_carried(row) && row.id > carried_to)) {
             self.hear(row);
         }
     }
@@ -189,7 +189,8 @@ impl Memory {
             self.things.remove(&Thing::Frozen(text("what")));
         } else if of(Event::StandingDecision) {
             let thing = Thing::Standing(row.persona.clone().unwrap_or_default(), text("pattern"));
-            if row.text("decision") == Some(Standing::Allow.as_str()) {
+            // `none`: it was taken back, and nothing is decided any more.
+            if matches!(row.text("decision"), Some("allow" | "none")) {
                 self.things.remove(&thing);
             } else {
                 self.things.insert(thing, row.clone());
@@ -198,7 +199,27 @@ impl Memory {
     }
 }
 
+/// The rows of what was done: where a row with `refused` follows, the row that it is about announced too much.
+fn done<'a>(rows: impl Iterator<Item = &'a Told>) -> Vec<&'a Told> {
+    let mut done: Vec<&Told> = Vec::new();
+    for row in rows {
+        if !row.details.contains_key("refused") {
+            done.push(row);
+        } else if let Some(at) = done.iter().rposition(|announced| row.takes_back(announced)) {
+            done.remove(at);
+        }
+    }
+    done
+}
+
 impl Told {
+    /// Whether this row says of that one that it was not done: the same, and `refused`.
+    fn takes_back(&self, announced: &Self) -> bool {
+        self.persona == announced.persona
+            && self.details.len() == announced.details.len() + 1
+            && announced.details.iter().all(|(name, value)| self.details.get(name) == Some(value))
+    }
+
     /// What happened; of a carried row what it speaks of.
     fn event(&self) -> &str {
         let name = if self.is(Event::AuditCarried) { "of" } else { "event" };
@@ -236,6 +257,7 @@ impl Told {
             decision,
             read_only: self.details.get("read_only").and_then(Value::as_bool) == Some(true),
             decided_by: self.text("approver").unwrap_or_default().to_owned(),
+            decided_at_ms: 0,
         }
     }
 }

@@ -201,6 +201,18 @@ impl AuditRow {
         row
     }
 
+    /// `standing_decision`, taken back: nothing is decided about it any more.
+    pub fn standing_forgotten(was: &StandingDecision, by: &str) -> Self {
+        let mut row = Self::new(Event::StandingDecision)
+            .with("pattern", was.pattern.as_str())
+            .with("decision", "none")
+            .with("was", was.decision.as_str())
+            .with("read_only", was.read_only)
+            .with("approver", by);
+        row.persona_id = Some(was.persona.clone());
+        row
+    }
+
     /// `mcp_initialized`: the handshake of a server, in the members acceptance 2.5 names.
     pub fn initialized(server: &str, negotiated_version: &str, capabilities: Value) -> Self {
         Self::about_server(Event::McpInitialized, server)

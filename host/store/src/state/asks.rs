@@ -4,8 +4,13 @@
 //! instead of making another. Spending takes the write lock, compares the binding with one that is
 //! computed anew, and closes the ask in the same transaction; of two processes one gets it.
 //!
-//! Bounds: 8 pending asks a caller unless the caller of this module says otherwise, 4 KiB of
-//! display text for each member, closed asks are forgotten after 30 days.
+//! An ask is its session's: a yes in a client opens the call of the session that was asked and no other
+//! (design.md 3.6). A yes of the operator's, who saw the call and not a client, is spent by the same call
+//! of the same credential, so that a client that was started again need not ask again.
+//!
+//! Bounds: 8 pending asks a session unless the caller of this module says otherwise, [`MAX_OF_CALLER`] of all
+//! sessions of a credential, 4 KiB of display text for each member, [`MAX_OPEN_BYTES`] of open asks that are
+//! longer than that; closed asks are forgotten after 30 days, and what of them was longer at once.
 
 use std::fmt;
 use std::time::Duration;
@@ -17,26 +22,35 @@ use toolgate_base::random_hex;
 use toolgate_signing::Digest;
 
 use super::State;
-use super::ask_rows::{COLUMNS, close_expired, forget_old, insert, open_ask, pending_of, read};
+use super::ask_rows::{
+    COLUMNS, close_expired, document, forget_old, granted_to, insert, keep_document, open_ask, pending_of,
+    read,
+};
 use crate::error::StoreError;
 
 /// Random bytes of an id.
 const ID_BYTES: usize = 8;
 /// The most bytes of one member of [`AskAbout`].
 const MAX_ABOUT: usize = 4 * 1024;
-const DOMAIN: &[u8] = b"toolgate ask, version 1\n";
+/// Pending asks of all sessions of one caller: a session costs its client little.
+const MAX_OF_CALLER: usize = 32;
+/// The most bytes of the open asks of one caller that are kept whole.
+const MAX_OPEN_BYTES: i64 = 32 * 1024 * 1024;
+const DOMAIN: &[u8] = b"toolgate ask, version 2\n";
 
 /// What a grant would be for (design section 3, step 6). The expiry joins it when the ask is
 /// recorded. Any difference is another call, which the grant does not open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskBinding {
-    /// Who asks: persona, credential and session as one text that the gateway makes.
+    /// Who asks: persona and credential as one text that the gateway makes. No grant crosses it.
     pub caller: String,
+    /// The session that asks. Empty where sessions are not told apart, as on the command line.
+    pub session: String,
     /// The server, as the digest of what it is started or reached by.
     pub server_identity: Digest,
     /// The definition of the tool.
     pub definition: Digest,
-    /// The arguments as they would be sent, after every adapter.
+    /// The arguments as they would be sent, after every adapter, and what is sent beside them.
     pub arguments: Digest,
     /// The policies and adapters that judged the call.
     pub plugin_set: Digest,
@@ -53,8 +67,17 @@ pub struct AskAbout {
     pub tool: String,
     /// Why it was asked, and by which policy.
     pub reason: String,
-    /// The arguments as JSON text, for display; longer ones are cut.
+    /// The arguments as JSON text, for display; longer ones are cut, and kept whole while the ask is open.
     pub arguments: String,
+    /// How long they are, bytes; 0 where an older Toolgate recorded them.
+    #[serde(default)]
+    pub arguments_bytes: usize,
+    /// What goes to the server beside the arguments and is the client's, as a JSON object; empty for nothing.
+    #[serde(default)]
+    pub beside: String,
+    /// How long that is, bytes.
+    #[serde(default)]
+    pub beside_bytes: usize,
     /// What is done with it: `call`, `read`, …; a wider grant is for the same.
     #[serde(default = "call")]
     pub action: String,
@@ -72,9 +95,21 @@ pub struct AskAbout {
     pub thread_id: Option<String>,
 }
 
+/// Where a person at a client answers.
+const CLIENT: &str = "client";
+
 /// What was asked about before there was anything but calls.
 fn call() -> String {
     "call".to_owned()
+}
+
+/// All that an open ask is about, however long.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AskDocument {
+    /// The arguments, canonical JSON.
+    pub arguments: String,
+    /// What goes beside them, canonical JSON; empty for nothing.
+    pub beside: String,
 }
 
 /// A recorded ask.
@@ -177,11 +212,12 @@ impl State {
             transaction.commit().map_err(&failed)?;
             return Ok(Recorded { ask, is_new: false });
         }
-        let pending = pending_of(&transaction, &binding.caller).map_err(&failed)?;
-        if pending >= max_pending {
+        let (all, own) = pending_of(&transaction, &binding.caller, &binding.session).map_err(&failed)?;
+        let limits = [(own, max_pending, "client"), (all, MAX_OF_CALLER.max(max_pending), "credential")];
+        if let Some((pending, limit, of)) = limits.into_iter().find(|(pending, limit, _)| pending >= limit) {
             // What expired meanwhile stays closed.
             transaction.commit().map_err(&failed)?;
-            return Err(StoreError::TooManyAsks { pending, limit: max_pending });
+            return Err(StoreError::TooManyAsks { pending, limit, of });
         }
         let ttl = i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX);
         let ask = Ask {
@@ -195,6 +231,13 @@ impl State {
             surface: None,
         };
         insert(&transaction, &ask).map_err(&failed)?;
+        if ask.about.is_cut() {
+            let open = keep_document(&transaction, &ask, about).map_err(&failed)?;
+            if open > MAX_OPEN_BYTES {
+                // Nothing is recorded of an ask that nobody could read to its end.
+                return Err(StoreError::AsksTooLong { open, limit: MAX_OPEN_BYTES });
+            }
+        }
         forget_old(&transaction, now).map_err(&failed)?;
         transaction.commit().map_err(&failed)?;
         Ok(Recorded { ask, is_new: true })
@@ -303,30 +346,36 @@ impl State {
         Ok(revoked)
     }
 
+    /// All of an ask that is open; `None` where it is closed or unknown.
+    pub(crate) fn ask_document(&self, id: &str) -> Result<Option<AskDocument>, StoreError> {
+        let Some(ask) = self.ask(id)? else { return Ok(None) };
+        if !matches!(ask.state, AskState::Pending | AskState::Granted) {
+            return Ok(None);
+        }
+        if !ask.about.is_cut() {
+            return Ok(Some(AskDocument { arguments: ask.about.arguments, beside: ask.about.beside }));
+        }
+        let database = self.database();
+        document(&database.connection, id).map_err(database.error("read what an ask is about"))
+    }
+
     pub(crate) fn spend(&self, binding: &AskBinding) -> Result<Option<Ask>, StoreError> {
-        let subject = binding.subject();
         let now = self.now_ms();
         let mut database = self.database();
         let failed = database.error("spend a grant");
         // Nearly every call has no ask; a look without the write lock spares it the wait.
-        if open_ask(&database.connection, &subject)
-            .map_err(&failed)?
-            .is_none_or(|ask| ask.state != AskState::Granted)
-        {
+        if granted_to(&database.connection, binding, now).map_err(&failed)?.is_none() {
             return Ok(None);
         }
         let transaction = database.write("spend a grant")?;
-        let Some(ask) = open_ask(&transaction, &subject).map_err(&failed)? else {
+        let Some(ask) = granted_to(&transaction, binding, now).map_err(&failed)? else {
             return Ok(None);
         };
-        if ask.state != AskState::Granted || ask.expires_at_ms <= now || ask.binding != *binding {
-            return Ok(None);
-        }
         let spent = transaction
             .execute(
                 "UPDATE asks SET state = 'spent', closed_at_ms = ?2 \
                  WHERE id = ?1 AND state = 'granted' AND binding = ?3",
-                params![ask.id, now, binding.with_expiry(ask.expires_at_ms)],
+                params![ask.id, now, ask.binding.with_expiry(ask.expires_at_ms)],
             )
             .map_err(&failed)?;
         if spent != 1 {
@@ -362,6 +411,14 @@ impl Ask {
     pub fn call_digest(&self) -> String {
         format!("sha256:{}", self.binding.with_expiry(self.expires_at_ms))
     }
+
+    /// Whether a granted ask opens a call with this binding: exactly this call of the same caller, from the
+    /// session that asked. Where the operator answered and not a client, any session of the caller will do.
+    pub(super) fn opens(&self, binding: &AskBinding) -> bool {
+        let session_may_differ = self.surface.as_deref().is_some_and(|surface| surface != CLIENT);
+        let asked = AskBinding { session: binding.session.clone(), ..self.binding.clone() };
+        asked == *binding && (session_may_differ || self.binding.session == binding.session)
+    }
 }
 
 impl AskBinding {
@@ -383,6 +440,7 @@ impl AskBinding {
         hasher.update(DOMAIN);
         for field in [
             self.caller.as_str(),
+            self.session.as_str(),
             &self.server_identity.to_string(),
             &self.definition.to_string(),
             &self.arguments.to_string(),
@@ -396,13 +454,21 @@ impl AskBinding {
 }
 
 impl AskAbout {
+    /// Whether what is shown of the call is not all of it; the whole is kept while the ask is open.
+    pub fn is_cut(&self) -> bool {
+        self.arguments_bytes > MAX_ABOUT || self.beside_bytes > MAX_ABOUT
+    }
+
     fn bounded(&self) -> Self {
         Self {
             persona: bounded(&self.persona),
             server: bounded(&self.server),
             tool: bounded(&self.tool),
             reason: bounded(&self.reason),
-            arguments: bounded(&self.arguments),
+            arguments: cut(&self.arguments).to_owned(),
+            arguments_bytes: self.arguments.len(),
+            beside: cut(&self.beside).to_owned(),
+            beside_bytes: self.beside.len(),
             action: bounded(&self.action),
             session: bounded(&self.session),
             host_escape: self.host_escape,
@@ -424,16 +490,13 @@ impl Ask {
 }
 
 fn bounded(text: &str) -> String {
-    if text.len() <= MAX_ABOUT {
-        return text.to_owned();
-    }
-    let cut = text
-        .char_indices()
-        .map(|(at, character)| at + character.len_utf8())
-        .take_while(|end| *end <= MAX_ABOUT)
-        .last()
-        .unwrap_or(0);
-    format!("{}… ({} bytes)", text.get(..cut).unwrap_or_default(), text.len())
+    let cut = cut(text);
+    if cut.len() == text.len() { cut.to_owned() } else { format!("{cut}… ({} bytes)", text.len()) }
+}
+
+/// The beginning of a text, at most [`MAX_ABOUT`] bytes of it.
+fn cut(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(MAX_ABOUT)).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 use toolgate_base::random_hex;
 use toolgate_signing::Digest;
@@ -141,11 +141,7 @@ impl State {
                 [now.saturating_sub(KEEP_MS)],
             )
             .map_err(&failed)?;
-        let kept: i64 =
-            transaction.query_row("SELECT count(*) FROM grants", [], |row| row.get(0)).map_err(&failed)?;
-        if kept >= MAX_GRANTS {
-            return Err(StoreError::TooManyGrants { limit: MAX_GRANTS });
-        }
+        room(&transaction, now).map_err(&failed)??;
         let sql = format!(
             "INSERT INTO grants ({COLUMNS}) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, NULL)"
@@ -173,6 +169,23 @@ impl State {
             .map_err(&failed)?;
         transaction.commit().map_err(&failed)?;
         Ok(grant)
+    }
+
+    /// An error where a grant would be one too many.
+    pub(crate) fn grant_fits(&self) -> Result<(), StoreError> {
+        let now = self.now_ms();
+        let database = self.database();
+        room(&database.connection, now).map_err(database.error("count the grants"))?
+    }
+
+    /// Whether there is a grant with this id that was not revoked.
+    pub(crate) fn has_grant(&self, id: &str) -> Result<bool, StoreError> {
+        let database = self.database();
+        database
+            .connection
+            .prepare_cached("SELECT EXISTS (SELECT 1 FROM grants WHERE id = ?1 AND revoked_at_ms IS NULL)")
+            .and_then(|mut statement| statement.query_row([id], |row| row.get(0)))
+            .map_err(database.error("look for a grant"))
     }
 
     /// The open grant that covers exactly this, if there is one.
@@ -223,6 +236,16 @@ impl State {
         transaction.commit().map_err(&failed)?;
         Ok(revoked)
     }
+}
+
+/// Whether there is room for one more; what is about to be forgotten takes none.
+fn room(connection: &Connection, now: i64) -> rusqlite::Result<Result<(), StoreError>> {
+    let kept: i64 = connection.query_row(
+        "SELECT count(*) FROM grants WHERE coalesce(revoked_at_ms, expires_at_ms, ?1) >= ?1",
+        [now.saturating_sub(KEEP_MS)],
+        |row| row.get(0),
+    )?;
+    Ok(if kept >= MAX_GRANTS { Err(StoreError::TooManyGrants { limit: MAX_GRANTS }) } else { Ok(()) })
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Grant> {

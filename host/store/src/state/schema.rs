@@ -82,9 +82,25 @@ CREATE INDEX tasks_by_end ON tasks (closed_at_ms);
     };
 }
 
+/// What of an open ask is longer than its row shows, for a new file and for one that is brought forward. It
+/// goes when the ask is closed, however that comes.
+macro_rules! documents_of_asks {
+    () => {
+        "
+CREATE TABLE ask_documents (
+    ask TEXT PRIMARY KEY,
+    arguments TEXT NOT NULL,
+    beside TEXT NOT NULL
+) STRICT;
+CREATE TRIGGER ask_closed AFTER UPDATE OF state ON asks WHEN NEW.state NOT IN ('pending', 'granted')
+BEGIN DELETE FROM ask_documents WHERE ask = NEW.id; END;
+"
+    };
+}
+
 /// The format of `state.db`.
 pub(crate) const FORMAT: Format = Format {
-    number: 4,
+    number: 5,
     create: concat!(
         "
 CREATE TABLE asks (
@@ -103,7 +119,8 @@ CREATE TABLE asks (
     closed_at_ms INTEGER,
     answered_by TEXT,
     expiry_reported INTEGER NOT NULL DEFAULT 0,
-    surface TEXT
+    surface TEXT,
+    session TEXT NOT NULL DEFAULT ''
 ) STRICT;
 CREATE UNIQUE INDEX asks_open ON asks (subject) WHERE state IN ('pending', 'granted');
 CREATE INDEX asks_by_expiry ON asks (state, expires_at_ms);
@@ -142,9 +159,10 @@ CREATE TABLE eras (
 ) STRICT;
 ",
         tables_of_format_2!(),
-        tables_of_tasks!()
+        tables_of_tasks!(),
+        documents_of_asks!()
     ),
-    migrate: &[TO_2, TO_3, WITH_TASKS],
+    migrate: &[TO_2, TO_3, WITH_TASKS, TO_5],
 };
 
 /// Format 2: where an ask was answered, wider grants, standing decisions, what is frozen.
@@ -162,6 +180,17 @@ ALTER TABLE tokens ADD COLUMN lane TEXT NOT NULL DEFAULT 'main';
 
 /// Format 4: the journal of tasks.
 const WITH_TASKS: &str = tables_of_tasks!();
+
+/// Format 5: the session of an ask, and all of what it is about. What was open does not say which client
+/// asked, so it ends.
+const TO_5: &str = concat!(
+    "
+ALTER TABLE asks ADD COLUMN session TEXT NOT NULL DEFAULT '';
+UPDATE asks SET state = 'expired', closed_at_ms = coalesce(closed_at_ms, created_at_ms)
+WHERE state IN ('pending', 'granted');
+",
+    documents_of_asks!()
+);
 
 #[cfg(test)]
 mod tests;

@@ -41,6 +41,8 @@ pub struct StandingDecision {
     pub read_only: bool,
     /// Who decided, and how that was proven.
     pub decided_by: String,
+    /// When, in milliseconds since the Unix epoch; 0 of one that is not recorded yet.
+    pub decided_at_ms: i64,
 }
 
 /// What a freeze is about.
@@ -115,16 +117,7 @@ impl State {
         let mut database = self.database();
         let failed = database.error("record a standing decision");
         let transaction = database.write("record a standing decision")?;
-        let others: i64 = transaction
-            .query_row(
-                "SELECT count(*) FROM standing WHERE NOT (persona = ?1 AND pattern = ?2)",
-                params![decision.persona, decision.pattern],
-                |row| row.get(0),
-            )
-            .map_err(&failed)?;
-        if others >= MAX_STANDING {
-            return Err(StoreError::TooManyStanding { what: "standing decisions", limit: MAX_STANDING });
-        }
+        room_for_decision(&transaction, &decision.persona, &decision.pattern).map_err(&failed)??;
         if !proven && takes_back(&transaction, decision).map_err(&failed)? {
             return Ok(false);
         }
@@ -147,6 +140,42 @@ impl State {
         Ok(true)
     }
 
+    /// An error where a decision would be one too many.
+    pub(crate) fn standing_fits(&self, decision: &StandingDecision) -> Result<(), StoreError> {
+        let database = self.database();
+        room_for_decision(&database.connection, &decision.persona, &decision.pattern)
+            .map_err(database.error("count the standing decisions"))?
+    }
+
+    /// The decision about exactly this, if there is one.
+    pub(crate) fn standing_of(
+        &self,
+        persona: &str,
+        pattern: &str,
+    ) -> Result<Option<StandingDecision>, StoreError> {
+        Ok(self.standing()?.into_iter().find(|row| row.persona == persona && row.pattern == pattern))
+    }
+
+    /// Takes a decision back, if it is still the one that the caller saw. Whether it did.
+    pub(crate) fn forget_standing(&self, decision: &StandingDecision) -> Result<bool, StoreError> {
+        let mut database = self.database();
+        let failed = database.error("take back a standing decision");
+        let transaction = database.write("take back a standing decision")?;
+        let forgotten = transaction
+            .execute(
+                "DELETE FROM standing WHERE persona = ?1 AND pattern = ?2 AND decision = ?3 AND read_only = ?4",
+                params![
+                    decision.persona,
+                    decision.pattern,
+                    decision.decision.as_str(),
+                    decision.read_only
+                ],
+            )
+            .map_err(&failed)?;
+        transaction.commit().map_err(&failed)?;
+        Ok(forgotten == 1)
+    }
+
     /// Whether a decision would take back a part of the one that it replaces.
     pub(crate) fn takes_back(&self, decision: &StandingDecision) -> Result<bool, StoreError> {
         let database = self.database();
@@ -158,7 +187,7 @@ impl State {
         let database = self.database();
         let all = || -> rusqlite::Result<Vec<StandingDecision>> {
             let mut statement = database.connection.prepare_cached(
-                "SELECT persona, pattern, decision, read_only, decided_by FROM standing \
+                "SELECT persona, pattern, decision, read_only, decided_by, decided_at_ms FROM standing \
                  ORDER BY persona, pattern LIMIT ?1",
             )?;
             statement
@@ -176,12 +205,19 @@ impl State {
                         decision,
                         read_only: row.get(3)?,
                         decided_by: row.get(4)?,
+                        decided_at_ms: row.get(5)?,
                     })
                 })?
                 .collect()
         };
         let all = all().map_err(database.error("read the standing decisions"))?;
         within(all, "standing decisions", MAX_STANDING)
+    }
+
+    /// An error where a freeze would be one too many.
+    pub(crate) fn freeze_fits(&self, what: &Frozen) -> Result<(), StoreError> {
+        let database = self.database();
+        room_for_freeze(&database.connection, what).map_err(database.error("count the freezes"))?
     }
 
     /// Freezes; a second freeze of the same thing keeps the later reason.
@@ -191,17 +227,7 @@ impl State {
         let mut database = self.database();
         let failed = database.error("freeze");
         let transaction = database.write("freeze")?;
-        let others: i64 = transaction
-            .query_row(
-                "SELECT count(*) FROM frozen WHERE NOT (kind = ?1 AND name = ?2)",
-                params![kind, name],
-                |row| row.get(0),
-            )
-            .map_err(&failed)?;
-        // Room for a freeze of everything is kept.
-        if others + 1 >= MAX_FROZEN && freeze.what != Frozen::All {
-            return Err(StoreError::TooManyStanding { what: "freezes", limit: MAX_FROZEN - 1 });
-        }
+        room_for_freeze(&transaction, &freeze.what).map_err(&failed)??;
         transaction
             .execute(
                 "INSERT OR REPLACE INTO frozen (kind, name, reason, frozen_by, frozen_at_ms) \
@@ -248,6 +274,32 @@ impl State {
         let all = all().map_err(database.error("read what is frozen"))?;
         within(all, "freezes", MAX_FROZEN)
     }
+}
+
+fn room_for_decision(
+    connection: &Connection,
+    persona: &str,
+    pattern: &str,
+) -> rusqlite::Result<Result<(), StoreError>> {
+    let others: i64 = connection.query_row(
+        "SELECT count(*) FROM standing WHERE NOT (persona = ?1 AND pattern = ?2)",
+        params![persona, pattern],
+        |row| row.get(0),
+    )?;
+    let error = StoreError::TooManyStanding { what: "standing decisions", limit: MAX_STANDING };
+    Ok(if others >= MAX_STANDING { Err(error) } else { Ok(()) })
+}
+
+/// Room for a freeze of everything is kept.
+fn room_for_freeze(connection: &Connection, what: &Frozen) -> rusqlite::Result<Result<(), StoreError>> {
+    let (kind, name) = what.columns();
+    let others: i64 = connection.query_row(
+        "SELECT count(*) FROM frozen WHERE NOT (kind = ?1 AND name = ?2)",
+        params![kind, name],
+        |row| row.get(0),
+    )?;
+    let error = StoreError::TooManyStanding { what: "freezes", limit: MAX_FROZEN - 1 };
+    Ok(if others + 1 >= MAX_FROZEN && *what != Frozen::All { Err(error) } else { Ok(()) })
 }
 
 /// A decision about tools that only read replaces one about all of them, which takes the rest back: the

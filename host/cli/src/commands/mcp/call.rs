@@ -175,10 +175,16 @@ fn print_explanation(explained: &Explanation) -> Result<(), Failure> {
     output::line(&format!("  label       {}", explained.label))?;
     let matched = explained.matched_approval.as_ref().or(explained.matched_allow.as_ref());
     output::line(&format!("  matched by  {}", matched.map_or("nothing", String::as_str)))?;
+    if let Some(source) = &explained.approved_by {
+        output::line(&format!("  approved by {source}"))?;
+    }
     output::line(&format!("  pin         {} ({})", explained.pin, explained.definition))?;
     let listing = explained.listing.iter().map(|said| policy_row("list", said));
     let rows: Vec<Vec<String>> =
         explained.policies.iter().map(|said| policy_row("call", said)).chain(listing).collect();
+    if rows.is_empty() {
+        return output::line("  policies    none was asked: the reason above stands before all of them");
+    }
     output::table(&["ABOUT", "POLICY", "DECISION", "DIGEST", "REASON"], &rows)
 }
 

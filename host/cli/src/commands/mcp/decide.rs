@@ -3,13 +3,19 @@
 //! What is denied or asked about holds whatever policies are installed; what is allowed they see as they
 //! see a label of toolgate.yaml. To allow widens and needs proof of the operator. What toolgate.yaml puts
 //! under `require_approval` goes on asking, and that is said.
+//!
+//! A word about something that does not exist decides nothing and looks as if it did, so it is refused: a server
+//! that is not configured, and a tool that the approved surface of its server does not have. Of a server that was
+//! never reached nobody knows its tools: what narrows is recorded and that is said, and to allow what nobody has
+//! seen takes `--anyway`.
 
 use std::path::Path;
 
 use serde_json::json;
 use toolgate_config::Config;
 use toolgate_labels::Label;
-use toolgate_store::{Standing, StandingDecision};
+use toolgate_signing::DefinitionKind;
+use toolgate_store::{Standing, StandingDecision, Store};
 
 use crate::args::McpDecide;
 use crate::exit::Failure;
@@ -24,6 +30,8 @@ pub(crate) async fn decide(
     let config = context::config(explicit)?;
     let caller = context::operator(&config, &args.persona)?;
     let pattern = pattern(&config, &args.what)?;
+    let store = context::store(&config, "cli")?;
+    check_tool(&config, &store, args, decision)?;
     refuse_for_host_escape(&config, &args.what, decision)?;
     let what = format!(
         "From now on persona '{}' may use {}{} without an ask.",
@@ -39,13 +47,13 @@ pub(crate) async fn decide(
         Standing::Deny => format!("uid {}", crate::sys::user()),
     };
     let proven = decision != Standing::Deny;
-    let store = context::store(&config, "cli")?;
     let mut row = StandingDecision {
         persona: caller.persona,
         pattern,
         decision,
         read_only: args.read_only,
         decided_by,
+        decided_at_ms: 0,
     };
     if !store.set_standing(&row, proven).await.map_err(context::store_failure)? {
         // In place of a denial, or of an ask, for every tool it frees those that do more than read.
@@ -74,12 +82,54 @@ pub(crate) async fn decide(
 fn pattern(config: &Config, what: &str) -> Result<String, Failure> {
     let server = what.split_once('/').map_or(what, |(server, _)| server);
     if !config.servers.contains_key(server) {
-        return Err(Failure::usage(format!("there is no server '{server}'")).hint("see `toolgate mcp list`"));
+        let names = config.servers.keys().map(String::as_str);
+        let near = toolgate_config::nearest(server, names).map(|name| format!("did you mean '{name}'? "));
+        return Err(Failure::usage(format!("there is no server '{server}', so this would decide nothing"))
+            .hint(format!("{}see `toolgate mcp list`", near.unwrap_or_default())));
     }
     let text = format!("mcp.call:{what}");
     text.parse::<toolgate_labels::Pattern>()
         .map_err(|error| Failure::usage(format!("'{what}' is no SERVER or SERVER/TOOL: {error}")))?;
     Ok(text)
+}
+
+/// A tool by a name that its server does not have.
+fn check_tool(config: &Config, store: &Store, args: &McpDecide, decision: Standing) -> Result<(), Failure> {
+    let Some((server, tool)) = args.what.split_once('/') else { return Ok(()) };
+    let Some(server) = config.servers.get(server).filter(|_| !args.anyway && tool != "*") else {
+        return Ok(());
+    };
+    let name = &server.name;
+    let pins = store.pins_of(&server.identity()).map_err(context::store_failure)?;
+    let Some(pins) = pins else {
+        let unknown = format!(
+            "nothing of server '{name}' was ever approved, so nobody knows whether it has a tool '{tool}'"
+        );
+        if decision != Standing::Allow {
+            output::note(&unknown);
+            return Ok(());
+        }
+        return Err(Failure::usage(unknown).hint(format!(
+            "look with `toolgate mcp tools {name}` first, or add --anyway to allow what nobody has seen"
+        )));
+    };
+    let tools: Vec<&str> = pins
+        .definitions
+        .iter()
+        .filter(|pin| pin.kind == DefinitionKind::Tool.as_str())
+        .map(|pin| pin.name.as_str())
+        .collect();
+    if tools.contains(&tool) {
+        return Ok(());
+    }
+    let hint = match toolgate_config::nearest(tool, tools.iter().copied()) {
+        Some(near) => format!("did you mean `{name}/{near}`? "),
+        None => String::new(),
+    };
+    Err(Failure::usage(format!(
+        "server '{name}' has no approved tool '{tool}', so this would decide nothing now"
+    ))
+    .hint(format!("{hint}see `toolgate mcp tools {name}`; --anyway records it for a tool that may come")))
 }
 
 /// What can leave its sandbox is approved for a session at most (APR-020, TRU-006).
@@ -99,7 +149,7 @@ fn refuse_for_host_escape(config: &Config, what: &str, decision: Standing) -> Re
 }
 
 /// The label of toolgate.yaml that goes on asking about exactly what was allowed.
-fn overruled(config: &Config, row: &StandingDecision) -> Option<String> {
+pub(super) fn overruled(config: &Config, row: &StandingDecision) -> Option<String> {
     if row.decision != Standing::Allow {
         return None;
     }

@@ -4,6 +4,7 @@ mod add;
 mod blocked;
 mod call;
 mod decide;
+mod decisions;
 mod list;
 mod pin;
 mod record;
@@ -46,6 +47,8 @@ pub(crate) async fn run(explicit: Option<&Path>, command: Mcp) -> Result<(), Fai
         Mcp::Allow(args) => decide::decide(explicit, &args, Standing::Allow).await,
         Mcp::Ask(args) => decide::decide(explicit, &args, Standing::Ask).await,
         Mcp::Deny(args) => decide::decide(explicit, &args, Standing::Deny).await,
+        Mcp::Forget(args) => decisions::forget(explicit, &args).await,
+        Mcp::Decisions(args) => decisions::list(explicit, &args),
         Mcp::Diff(args) => pin::diff(explicit, args).await,
         Mcp::Record(args) => record::record(explicit, args).await,
     }

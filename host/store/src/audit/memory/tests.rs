@@ -100,3 +100,24 @@ fn a_log_that_is_gone_is_told_by_its_anchors_and_by_what_was_sealed() {
     fs::remove_file(bench.path().join(AUDIT_HEADS)).unwrap();
     assert!(log_is_gone(bench.path()).unwrap().unwrap().contains(AUDIT_ARCHIVE));
 }
+
+#[test]
+fn what_was_announced_and_not_done_and_what_was_taken_back_is_not_remembered() {
+    let bench = Bench::new();
+    freeze(&bench, "a");
+    let thawed = || AuditRow::new(Event::Thawed).with("what", "server a").with("by", "me");
+    let write = |row: AuditRow| run(bench.store().append(row)).unwrap();
+    write(thawed());
+    write(thawed().with("refused", "the disk is full"));
+    assert_eq!(frozen(&Memory::read(bench.path()).unwrap()), ["server a: because"]);
+    let decision = |word: &str| {
+        let mut row =
+            AuditRow::new(Event::StandingDecision).with("pattern", "mcp.call:a/x").with("decision", word);
+        row.persona_id = Some("default".to_owned());
+        row
+    };
+    write(decision("deny"));
+    assert_eq!(Memory::read(bench.path()).unwrap().standing().len(), 1);
+    write(decision("none"));
+    assert_eq!(Memory::read(bench.path()).unwrap().standing(), []);
+}

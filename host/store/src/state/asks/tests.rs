@@ -7,7 +7,8 @@ const TTL: Duration = Duration::from_mins(5);
 
 fn binding(arguments: &str) -> AskBinding {
     AskBinding {
-        caller: "default|stdio|s-1".to_owned(),
+        caller: "default|stdio".to_owned(),
+        session: "s-1".to_owned(),
         server_identity: digest("server"),
         definition: digest("definition"),
         arguments: digest(arguments),
@@ -89,7 +90,7 @@ fn a_grant_opens_no_other_call() {
     answer(bench.store(), &id, true, "operator").unwrap();
     let granted = binding("{}");
     let others = [
-        AskBinding { caller: "default|token:tok_1|s-1".to_owned(), ..granted.clone() },
+        AskBinding { caller: "default|token:tok_1".to_owned(), ..granted.clone() },
         AskBinding { server_identity: digest("other"), ..granted.clone() },
         AskBinding { definition: digest("other"), ..granted.clone() },
         AskBinding { arguments: digest("other"), ..granted.clone() },
@@ -148,13 +149,73 @@ fn a_caller_has_at_most_eight_pending_asks() {
     }
     let ninth = bench.store().record_ask(&binding("9"), &about(), TTL, 8);
     let error = ninth.unwrap_err();
-    assert!(matches!(error, StoreError::TooManyAsks { pending: 8, limit: 8 }), "{error}");
+    assert!(matches!(error, StoreError::TooManyAsks { pending: 8, limit: 8, of: "client" }), "{error}");
     assert!(error.to_string().contains("limit 8"), "{error}");
     assert!(!ask(&bench, "3").is_new, "an open one is met all the same");
-    let stranger = AskBinding { caller: "guest|stdio|s-2".to_owned(), ..binding("9") };
+    let stranger = AskBinding { caller: "guest|stdio".to_owned(), ..binding("9") };
     bench.store().record_ask(&stranger, &about(), TTL, 8).unwrap();
+    // Another client of the same credential has its own, and all of them together an end.
+    for number in 8..32 {
+        let session = format!("s-{}", number / 8 + 1);
+        let other = AskBinding { session, ..binding(&number.to_string()) };
+        bench.store().record_ask(&other, &about(), TTL, 8).unwrap();
+    }
+    let more = AskBinding { session: "s-9".to_owned(), ..binding("32") };
+    let error = bench.store().record_ask(&more, &about(), TTL, 8).unwrap_err();
+    assert!(matches!(error, StoreError::TooManyAsks { pending: 32, limit: 32, of: "credential" }), "{error}");
     bench.clock.advance(300_000);
     assert!(ask(&bench, "9").is_new, "expired ones take no place");
+}
+
+/// Design 3.6: a yes in a client is for the session that was asked, one of the operator's for the credential.
+#[test]
+fn an_answer_in_a_client_opens_the_call_of_no_other_session() {
+    let bench = Bench::new();
+    let other = AskBinding { session: "s-2".to_owned(), ..binding("{}") };
+    let own = ask(&bench, "{}").ask.id;
+    let theirs = bench.store().record_ask(&other, &about(), TTL, 8).unwrap();
+    assert!(theirs.is_new, "each session is asked");
+    let by_client = Answer { grant: true, by: "client of stdio (s-1)".to_owned(), surface: "client" };
+    run(bench.store().answer_ask(&own, &by_client)).unwrap();
+    assert_eq!(bench.store().spend(&other).unwrap(), None);
+    assert_eq!(bench.store().spend(&binding("{}")).unwrap().map(|ask| ask.id), Some(own));
+    // The operator's: the client that was started again spends it, its own ask first.
+    let first = ask(&bench, "{}").ask.id;
+    answer(bench.store(), &first, true, "operator").unwrap();
+    answer(bench.store(), &theirs.ask.id, true, "operator").unwrap();
+    assert_eq!(bench.store().spend(&other).unwrap().map(|ask| ask.id), Some(theirs.ask.id));
+    let third = AskBinding { session: "s-3".to_owned(), ..binding("{}") };
+    assert_eq!(bench.store().spend(&third).unwrap().map(|ask| ask.id), Some(first));
+    assert_eq!(bench.store().spend(&third).unwrap(), None);
+}
+
+#[test]
+fn all_of_a_long_ask_is_kept_while_it_is_open_and_no_longer() {
+    let bench = Bench::new();
+    let long = AskAbout { arguments: "ä".repeat(100_000), beside: "{\"x\":1}".to_owned(), ..about() };
+    let record =
+        |arguments: &str, about: &AskAbout| bench.store().record_ask(&binding(arguments), about, TTL, 8);
+    let ask = record("1", &long).unwrap().ask;
+    assert!(ask.about.is_cut() && ask.about.arguments_bytes == 200_000);
+    let document = bench.store().ask_document(&ask.id).unwrap().unwrap();
+    assert!(document.arguments == long.arguments && document.beside == long.beside);
+    answer(bench.store(), &ask.id, true, "operator").unwrap();
+    assert!(bench.store().ask_document(&ask.id).unwrap().is_some(), "a grant can still be read");
+    bench.store().spend(&binding("1")).unwrap().unwrap();
+    assert_eq!(bench.store().ask_document(&ask.id).unwrap(), None);
+    let kept = || -> i64 {
+        let database = bench.behind_its_back(STATE_DB);
+        database.query_row("SELECT count(*) FROM ask_documents", [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!(kept(), 0, "nothing of it is left behind");
+    let huge = AskAbout { arguments: "a".repeat(17 * 1024 * 1024), ..about() };
+    record("2", &huge).unwrap();
+    let error = record("3", &huge).unwrap_err();
+    assert!(matches!(error, StoreError::AsksTooLong { .. }), "{error}");
+    assert_eq!((kept(), bench.store().asks(Some(AskState::Pending)).unwrap().len()), (1, 1));
+    bench.clock.advance(300_000);
+    bench.store().report_expired_asks().unwrap();
+    assert_eq!(kept(), 0);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use crate::{Answer, AskAbout, AskBinding, AskState, GrantQuery, GrantScope, Stor
 fn granted(bench: &Bench, scope: GrantScope, ttl: Option<Duration>) -> crate::Grant {
     let binding = AskBinding {
         caller: "default|stdio".to_owned(),
+        session: "s-1".to_owned(),
         server_identity: digest("server"),
         definition: digest("definition"),
         arguments: digest("{}"),
@@ -94,6 +95,7 @@ fn apr_020_a_server_with_host_escape_gets_no_grant_for_a_persona() {
     let bench = Bench::new();
     let binding = AskBinding {
         caller: "default|stdio".to_owned(),
+        session: "s-1".to_owned(),
         server_identity: digest("server"),
         definition: digest("definition"),
         arguments: digest("{}"),
