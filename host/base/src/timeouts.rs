@@ -9,7 +9,7 @@ pub struct Timeouts {
     pub init: Duration,
     /// One request without a sign of life from the server; progress starts it again. Default 120 s.
     pub call: Duration,
-    /// How long a stdio server may leave the era probe unanswered. Default 5 s.
+    /// How long a server may leave the era probe unanswered until `initialize` is tried beside it. Default 5 s.
     pub probe: Duration,
     /// One request in all, progress or not. Default 15 min.
     pub max_total: Duration,

@@ -180,6 +180,8 @@ fn pr_27_every_way_to_answer_the_probe_ends_in_a_connection() {
         (&["--probe", "exit"], "legacy"),
         (&["--era", "modern"], "modern"),
         (&["--era", "dual"], "modern"),
+        // It refuses `initialize` because of its era before it answers the first question.
+        (&["--era", "modern", "--late-discover", "1500"], "modern"),
     ] {
         let sandbox = sandbox();
         let entry = format!("{}    timeouts: {{ probe: 500ms }}\n", sandbox.fixture_entry("fix", options));

@@ -1,6 +1,9 @@
 //! The two greetings, `server/discover` and `initialize`, and what their answers mean.
 
+use std::pin::pin;
+
 use serde_json::value::RawValue;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use toolgate_wire::envelope::{self, Era, LEGACY, MODERN, ModernMeta};
 use toolgate_wire::{ErrorObject, Outcome, codes, edit};
@@ -12,6 +15,10 @@ use crate::hub::Hub;
 use crate::link::Link;
 use crate::spec::ServerSpec;
 
+/// The part of `timeouts.init` that a server has to answer `server/discover` after it refused `initialize`
+/// because of its era. The rest is for one that never does and has to be started again.
+const REFUSED_SHARE: u32 = 4;
+
 /// The answer to `server/discover`.
 #[derive(Debug)]
 pub(super) enum Verdict {
@@ -22,6 +29,15 @@ pub(super) enum Verdict {
     Legacy(ConnectError),
     /// It said nothing about its era.
     None(ConnectError),
+}
+
+/// What both questions brought.
+#[derive(Debug)]
+pub(super) enum Answered {
+    /// The first one was answered, in time or late.
+    Discover(Verdict),
+    /// It was left open, and `initialize` brought this.
+    Initialize(Result<Hello, ConnectError>),
 }
 
 /// The envelope of this connection's modern requests.
@@ -42,6 +58,49 @@ pub(super) fn initialize_params(spec: &ServerSpec) -> String {
         spec.client_capabilities,
         spec.client_info.to_json()
     )
+}
+
+/// Asks `server/discover`, and `initialize` too where that stays open for `timeouts.probe`.
+///
+/// Silence alone says nothing about the era: a server that is slow to start has both questions before
+/// it. It answers the first one first, or refuses the second because the first has settled its era; in
+/// either case the answer to the first one counts, whichever arrives before the other.
+pub(super) async fn discover_or_initialize(spec: &ServerSpec, hub: &Hub, link: &Link) -> Answered {
+    let mut discovering = pin!(discover(spec, hub, link));
+    if let Ok(verdict) = timeout(spec.timeouts.probe, &mut discovering).await {
+        return Answered::Discover(verdict);
+    }
+    tracing::info!(server = spec.name, "no answer to server/discover; trying initialize");
+    let mut initializing = pin!(ask_initialize(spec, hub, link));
+    let outcome = tokio::select! {
+        // Both answers may be there by now.
+        biased;
+        verdict = &mut discovering => {
+            if let Verdict::Modern(_) = verdict {
+                return Answered::Discover(verdict);
+            }
+            initializing.await
+        }
+        outcome = &mut initializing => {
+            // It says that it is modern, so it is waited for longer than silence is.
+            let longer = spec.timeouts.init / REFUSED_SHARE;
+            if outcome.as_ref().is_err_and(is_other_era)
+                && let Ok(verdict @ Verdict::Modern(_)) = timeout(longer, discovering).await
+            {
+                return Answered::Discover(verdict);
+            }
+            outcome
+        }
+    };
+    Answered::Initialize(match outcome {
+        Ok(result) => initialized(spec, link, &result).await,
+        Err(error) => Err(error),
+    })
+}
+
+/// Whether a server refused `initialize` because it, or this process of it, is modern.
+pub(super) fn is_other_era(error: &ConnectError) -> bool {
+    matches!(error, ConnectError::Handshake { code: codes::UNSUPPORTED_VERSION, .. })
 }
 
 /// Asks `server/discover`. Silence is left to the caller's timeout.
@@ -123,23 +182,32 @@ fn discover_failure(server: &str, failure: Failure) -> Verdict {
 
 /// Sends `initialize` and, after a yes, `notifications/initialized`.
 pub(super) async fn initialize(spec: &ServerSpec, hub: &Hub, link: &Link) -> Result<Hello, ConnectError> {
-    let params = initialize_params(spec);
-    let raw = edit::raw(params.clone()).map_err(|error| {
+    let result = ask_initialize(spec, hub, link).await?;
+    initialized(spec, link, &result).await
+}
+
+/// The first half: nothing is settled before its answer is taken.
+async fn ask_initialize(spec: &ServerSpec, hub: &Hub, link: &Link) -> Result<Box<RawValue>, ConnectError> {
+    let raw = edit::raw(initialize_params(spec)).map_err(|error| {
         ConnectError::Request(RequestError::NotSent { server: spec.name.clone(), detail: error.to_string() })
     })?;
     let outcome = ask(hub, link, greeting(spec, "initialize", Some(&raw), None))
         .await
         .map_err(|failure| connect_error(failure.error))?;
-    let result = match outcome {
-        Outcome::Result(result) => result,
-        Outcome::Error(error) => return Err(handshake_error(hub, &spec.name, &error)),
-    };
+    match outcome {
+        Outcome::Result(result) => Ok(result),
+        Outcome::Error(error) => Err(handshake_error(hub, &spec.name, &error)),
+    }
+}
+
+/// The second half: takes the answer, and says so.
+async fn initialized(spec: &ServerSpec, link: &Link, result: &RawValue) -> Result<Hello, ConnectError> {
     let version = edit::get(result.get(), "/protocolVersion").and_then(edit::string).unwrap_or_default();
     if !LEGACY.contains(&version.as_str()) {
         return Err(ConnectError::Version { server: spec.name.clone(), offered: quote(&version, 60) });
     }
     if let Link::Http(link) = link {
-        link.established(&version, &params);
+        link.established(&version, &initialize_params(spec));
     }
     link.initialized().await?;
     let server_info = edit::get(result.get(), "/serverInfo");

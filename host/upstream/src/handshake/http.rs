@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use tokio::time::timeout;
-use toolgate_wire::codes;
 use toolgate_wire::envelope::Era;
 
-use super::greeting::{Verdict, discover, initialize};
+use super::greeting::{Answered, Verdict, discover, discover_or_initialize, initialize, is_other_era};
 use super::{Greeted, Hello};
 use crate::error::{ConnectError, RequestError};
 use crate::http::HttpLink;
@@ -33,9 +32,7 @@ async fn hello(spec: &ServerSpec, hint: Option<Era>, hub: &Hub, link: &Link) -> 
         },
         (ProtocolChoice::Auto, Some(Era::Legacy)) => match legacy(spec, hub, link).await {
             // The server was upgraded since the hint was taken.
-            Err(ConnectError::Handshake { code: codes::UNSUPPORTED_VERSION, .. }) => {
-                either(spec, hub, link).await
-            }
+            Err(error) if is_other_era(&error) => either(spec, hub, link).await,
             outcome => outcome,
         },
         (ProtocolChoice::Auto, _) => either(spec, hub, link).await,
@@ -43,17 +40,27 @@ async fn hello(spec: &ServerSpec, hint: Option<Era>, hub: &Hub, link: &Link) -> 
 }
 
 async fn either(spec: &ServerSpec, hub: &Hub, link: &Link) -> Result<Hello, ConnectError> {
-    // Servers have been seen to leave an unknown method open; their silence is not an answer.
-    match timeout(spec.timeouts.probe, discover(spec, hub, link)).await {
-        Ok(Verdict::Modern(hello)) => Ok(hello),
-        Ok(Verdict::None(error)) => Err(error),
-        Ok(Verdict::Legacy(_)) | Err(_) => legacy(spec, hub, link).await,
+    match discover_or_initialize(spec, hub, link).await {
+        Answered::Discover(Verdict::Modern(hello)) => Ok(hello),
+        Answered::Discover(Verdict::None(error)) => Err(error),
+        Answered::Discover(Verdict::Legacy(_)) => legacy(spec, hub, link).await,
+        Answered::Initialize(outcome) => or_over_sse(spec, hub, link, outcome).await,
     }
 }
 
 /// The handshake, over whichever transport of its era the endpoint turns out to be.
 async fn legacy(spec: &ServerSpec, hub: &Hub, link: &Link) -> Result<Hello, ConnectError> {
-    match initialize(spec, hub, link).await {
+    let outcome = initialize(spec, hub, link).await;
+    or_over_sse(spec, hub, link, outcome).await
+}
+
+async fn or_over_sse(
+    spec: &ServerSpec,
+    hub: &Hub,
+    link: &Link,
+    outcome: Result<Hello, ConnectError>,
+) -> Result<Hello, ConnectError> {
+    match outcome {
         Err(error) if names_another_transport(&error) => over_sse(spec, hub, link, error).await,
         outcome => outcome,
     }

@@ -1,14 +1,11 @@
 //! The greeting on a pipe. Here a wrong first word can cost the process, so it may be started
 //! again: once for each thing that was learned.
 
-use std::pin::pin;
 use std::sync::Arc;
 
-use tokio::time::sleep;
-use toolgate_wire::codes;
 use toolgate_wire::envelope::Era;
 
-use super::greeting::{Verdict, discover, initialize};
+use super::greeting::{Answered, Verdict, discover, discover_or_initialize, initialize, is_other_era};
 use super::{Greeted, Hello};
 use crate::error::ConnectError;
 use crate::hub::Hub;
@@ -40,35 +37,18 @@ pub(super) async fn greet(
 /// Discover first; whatever is no modern answer leads to `initialize`, on this process if it
 /// still listens, on a new one if it exited or has locked itself to the other era.
 async fn probe(child: Fresh<'_>, spec: &ServerSpec, tail: &Arc<Tail>) -> Result<Greeted, ConnectError> {
-    let first = {
-        let mut asked = pin!(discover(spec, &child.hub, &child.link));
-        tokio::select! {
-            verdict = &mut asked => Ok(verdict),
-            () = sleep(spec.timeouts.probe) => {
-                tracing::info!(server = spec.name, "no answer to server/discover; trying initialize");
-                // A slow starter may still answer the first question, and would refuse the second.
-                let mut initializing = pin!(initialize(spec, &child.hub, &child.link));
-                tokio::select! {
-                    verdict = &mut asked => match verdict {
-                        Verdict::Modern(hello) => Ok(Verdict::Modern(hello)),
-                        _ => Err(initializing.await),
-                    },
-                    outcome = &mut initializing => Err(outcome),
-                }
-            }
-        }
-    };
-    let outcome = match first {
-        Ok(Verdict::Modern(hello)) => return Ok(child.greeted(hello)),
-        Ok(Verdict::None(error)) if !child.ended() => return Err(error),
+    let outcome = match discover_or_initialize(spec, &child.hub, &child.link).await {
+        Answered::Discover(Verdict::Modern(hello)) => return Ok(child.greeted(hello)),
+        Answered::Discover(Verdict::None(error)) if !child.ended() => return Err(error),
         // ST/PR-27: the process exited on the unknown request, so a new one is greeted the old way.
-        Ok(Verdict::None(_)) => return respawn(spec, tail).await,
-        Ok(Verdict::Legacy(_)) if child.ended() => return respawn(spec, tail).await,
-        Ok(Verdict::Legacy(_)) => initialize(spec, &child.hub, &child.link).await,
-        Err(outcome) => outcome,
+        Answered::Discover(Verdict::None(_)) => return respawn(spec, tail).await,
+        Answered::Discover(Verdict::Legacy(_)) if child.ended() => return respawn(spec, tail).await,
+        Answered::Discover(Verdict::Legacy(_)) => initialize(spec, &child.hub, &child.link).await,
+        Answered::Initialize(outcome) => outcome,
     };
     match outcome {
         Ok(hello) => Ok(child.greeted(hello)),
+        // Locked to an era of which it says nothing: a new process is greeted in the other one.
         Err(error) if is_other_era(&error) || child.ended() => {
             drop(child);
             respawn(spec, tail).await
@@ -134,8 +114,4 @@ impl<'a> Fresh<'a> {
     fn greeted(self, hello: Hello) -> Greeted {
         Greeted { hub: self.hub, link: self.link, hello }
     }
-}
-
-fn is_other_era(error: &ConnectError) -> bool {
-    matches!(error, ConnectError::Handshake { code: codes::UNSUPPORTED_VERSION, .. })
 }

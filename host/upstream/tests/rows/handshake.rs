@@ -60,10 +60,63 @@ async fn a_pipe_locked_to_the_other_era_is_replaced() {
     let pids = directory.path().join("pids");
     let mut spec = server("locked", &[("PIDS", &pids)]);
     spec.timeouts.probe = Duration::from_millis(500);
+    spec.timeouts.init = Duration::from_secs(4);
     let connection = open(&spec).await;
     assert_eq!(connection.era(), Era::Legacy);
     assert_eq!(crate::support::pids(&pids).len(), 2);
     connection.close().await;
+}
+
+/// PR-27: a slow server is taken for what it is. It refuses the second question because the first one
+/// settled its era, and its answer to that is on the way.
+#[tokio::test]
+async fn pr_27_a_slow_modern_server_is_not_taken_for_a_legacy_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let (pids, ledger) = (directory.path().join("pids"), directory.path().join("ledger"));
+    let mut spec = server("slow-modern", &[("PIDS", &pids), ("LEDGER", &ledger)]);
+    spec.timeouts.probe = Duration::from_millis(600);
+    let connection = open(&spec).await;
+    assert_eq!(connection.era(), Era::Modern);
+    assert_eq!(crate::support::pids(&pids).len(), 1, "its first process is kept");
+    assert!(std::fs::read_to_string(&ledger).unwrap().contains("initialize"), "both questions were asked");
+    connection.close().await;
+}
+
+/// PR-27: where both answers are there at once, the one to the first question counts, each time.
+#[tokio::test]
+async fn pr_27_of_two_answers_that_come_at_once_the_first_questions_counts() {
+    let mut spec = server("at-once", &[]);
+    spec.timeouts.probe = Duration::from_millis(50);
+    for _ in 0..12 {
+        let connection = open(&spec).await;
+        assert_eq!(connection.era(), Era::Modern);
+        connection.close().await;
+    }
+}
+
+/// PR-27: the same over HTTP, where each question has a request of its own.
+#[tokio::test]
+async fn pr_27_a_slow_modern_server_over_http_is_not_taken_for_a_legacy_one() {
+    let server = Server::start(|seen| {
+        if seen.rpc() == "server/discover" {
+            let said =
+                json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {}});
+            let event = format!("data: {}\n\n", result(seen, &said));
+            return Answer::Stream(vec![(Duration::from_millis(900), event)], false);
+        }
+        if seen.rpc() == "initialize" {
+            let error = json!({"code": -32022, "message": "no", "data": {"supported": ["2026-07-28"]}});
+            let body = json!({"jsonrpc": "2.0", "id": seen.json()["id"], "error": error});
+            return Answer::Full(400, vec![header("content-type", "application/json")], body.to_string());
+        }
+        modern(seen)
+    })
+    .await;
+    let mut spec = web(&server.url());
+    spec.timeouts.probe = Duration::from_millis(600);
+    let connection = open(&spec).await;
+    assert_eq!(connection.era(), Era::Modern);
+    assert_eq!(server.asked("initialize").len(), 1, "both questions were asked");
 }
 
 /// `ttlMs` and `cacheScope` are missing in its answer, and it is modern all the same.
