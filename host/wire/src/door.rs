@@ -104,8 +104,8 @@ pub enum DoorErrorKind {
     #[error("a string holds a lone surrogate")]
     LoneSurrogate,
     /// More containers are open at once than the limit allows.
-    #[error("the message is nested deeper than the limit")]
-    TooDeep,
+    #[error("the message is nested deeper than the limit of {0} levels")]
+    TooDeep(usize),
     /// The message has more bytes than the limit allows.
     #[error("the message is longer than the limit")]
     TooLong,

@@ -201,6 +201,22 @@ fn gate_masked_cut_no_half_of_a_secret_stays_where_a_line_was_cut_nor_a_short_on
 }
 
 #[test]
+fn gate_masked_within_what_a_variable_held_is_taken_out_though_it_stood_inside_a_text() {
+    let sandbox = sandbox();
+    sandbox.run_with(&["secret", "set", "TOKEN_OF_FIX"], "sup3r-secret-value", &[]).exits(0);
+    sandbox.configure_trusted("die", &[], "    env: { TOKEN: \"Bearer ${TOKEN_OF_FIX}\" }\n");
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    let died = client.call("fix__die", &json!({})).to_string();
+    let logs = sandbox.run(&["logs", "fix"]).exits(0).stdout;
+    assert!(logs.contains("and its last word: ***"), "{logs}");
+    let status = sandbox.run(&["mcp", "status", "--json"]).exits(0).stdout;
+    for text in [died, status, logs, sandbox.read("data/log/gateway.log")] {
+        assert!(!text.contains("sup3r-secret-value"), "{text}");
+    }
+}
+
+#[test]
 fn st_08_a_large_result_arrives_byte_for_byte() {
     let sandbox = sandbox();
     sandbox.configure_fixture(&[], ALLOW);

@@ -49,6 +49,11 @@ pub(crate) fn echo(sandbox: &Sandbox) -> Run {
 /// A policy that opens the label `api`, sends a GET, and denies with what the host said if it said
 /// no; where it got an answer it denies with the body, so that a test can see it.
 pub(crate) fn asks_http(url: &str) -> Vec<u8> {
+    asks_http_and(url, "(call $said (i32.const 3) (i32.load (i32.const 624)) (i32.load (i32.const 628)))")
+}
+
+/// The same, which does something else where it got an answer.
+pub(crate) fn asks_http_and(url: &str, answered: &str) -> Vec<u8> {
     component(&Source {
         imports: &["http"],
         exports: &["call-hook"],
@@ -65,7 +70,7 @@ pub(crate) fn asks_http(url: &str) -> Vec<u8> {
                 (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 600))
               (if (i32.load8_u (i32.const 600)) (then (return
                 (call $said (i32.const 3) (i32.load (i32.const 608)) (i32.load (i32.const 612))))))
-              (call $said (i32.const 3) (i32.load (i32.const 624)) (i32.load (i32.const 628))))"#,
+              {answered})"#,
             length = url.len()
         ),
     })

@@ -1,16 +1,24 @@
 //! The strict door: what a policy judged is what a server reads.
 
+use toolgate_e2e::{Sandbox, Stdio};
+
 use crate::sandbox;
 
 const ALLOW: &str = "    capabilities:\n      allow: [\"mcp.call:fix\"]\n";
 
-#[test]
-fn gate_door_a_message_with_a_key_twice_reaches_no_server() {
+/// A server that notes what reaches it, and a client.
+fn noting() -> (Sandbox, Stdio) {
     let sandbox = sandbox();
     let ledger = sandbox.path("ledger").display().to_string();
     sandbox.configure_fixture(&["--ledger", &ledger], ALLOW);
     let mut client = sandbox.serve_stdio(&[]);
     client.initialize();
+    (sandbox, client)
+}
+
+#[test]
+fn gate_door_a_message_with_a_key_twice_reaches_no_server() {
+    let (sandbox, mut client) = noting();
     client.send(r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"fix__echo","arguments":{"path":"/ok","path":"/etc/passwd"}}}"#);
     let reply = client.reply_to("5");
     assert!(reply.contains("-32600"), "{reply}");
@@ -21,11 +29,7 @@ fn gate_door_a_message_with_a_key_twice_reaches_no_server() {
 
 #[test]
 fn a_batch_of_more_than_64_messages_is_refused_and_nothing_of_it_runs() {
-    let sandbox = sandbox();
-    let ledger = sandbox.path("ledger").display().to_string();
-    sandbox.configure_fixture(&["--ledger", &ledger], ALLOW);
-    let mut client = sandbox.serve_stdio(&[]);
-    client.initialize();
+    let (sandbox, mut client) = noting();
     let batch = |count: usize| {
         let call = |id| {
             format!(
@@ -44,11 +48,7 @@ fn a_batch_of_more_than_64_messages_is_refused_and_nothing_of_it_runs() {
 
 #[test]
 fn a_message_that_is_nested_deeper_than_64_reaches_no_server() {
-    let sandbox = sandbox();
-    let ledger = sandbox.path("ledger").display().to_string();
-    sandbox.configure_fixture(&["--ledger", &ledger], ALLOW);
-    let mut client = sandbox.serve_stdio(&[]);
-    client.initialize();
+    let (sandbox, mut client) = noting();
     let nested = |depth: usize| {
         let (open, close) = ("[".repeat(depth), "]".repeat(depth));
         format!(
@@ -57,7 +57,10 @@ fn a_message_that_is_nested_deeper_than_64_reaches_no_server() {
     };
     client.send(&nested(70));
     let refused = client.reply_to("\"deep\"");
-    assert!(refused.contains("-32600") && refused.contains("nested deeper"), "{refused}");
+    assert!(
+        refused.contains("-32600") && refused.contains("nested deeper than the limit of 64 levels"),
+        "{refused}"
+    );
     assert!(!sandbox.read("ledger").contains("deep"));
     client.send(&nested(40));
     assert!(client.reply_to("\"deep\"").contains("result"));

@@ -177,6 +177,53 @@ fn a_reason_of_megabytes_is_no_reason() {
     assert!(said.len() < 4096, "{} bytes", said.len());
 }
 
+/// A policy on results that says the same edit of the text so often.
+fn edits_often(count: u32) -> Vec<u8> {
+    component(&Source {
+        imports: &[],
+        exports: &["result-hook"],
+        core_imports: "",
+        body: &format!(
+            r#"(data (i32.const 1024) "/content/0/text") (data (i32.const 1050) "\"x\"")
+            (func (export "toolgate:plugin/result-hook@0.1.0#check") (param i32) (result i32) (local $at i32)
+              (call $drop (local.get 0))
+              (local.set $at (i32.const 4096))
+              (loop $more
+                (i32.store (local.get $at) (i32.const 1024))
+                (i32.store offset=4 (local.get $at) (i32.const 15))
+                (i32.store offset=8 (local.get $at) (i32.const 1))
+                (i32.store offset=12 (local.get $at) (i32.const 1050))
+                (i32.store offset=16 (local.get $at) (i32.const 3))
+                (local.set $at (i32.add (local.get $at) (i32.const 20)))
+                (br_if $more (i32.lt_u (local.get $at) (i32.const {end}))))
+              (i32.store8 (i32.const 16) (i32.const 4))
+              (i32.store8 (i32.const 20) (i32.const 0))
+              (i32.store (i32.const 24) (i32.const 4096))
+              (i32.store (i32.const 28) (i32.const {count}))
+              (i32.const 16))"#,
+            end = 4096 + 20 * count
+        ),
+    })
+}
+
+#[test]
+fn gate_edits_a_policy_changes_256_places_of_a_result_and_no_more() {
+    for (count, passes) in [(256, true), (257, false)] {
+        let sandbox = sandbox();
+        let guest = edits_often(count);
+        install(&sandbox, &guest, &release(Kind::Policy, &guest), "deny, redact", &[]);
+        let mut client = sandbox.serve_stdio(&[]);
+        client.initialize();
+        let result = client.call("fix__echo", &json!({ "message": "hi" }));
+        let text = result["content"][0]["text"].as_str().unwrap();
+        if passes {
+            assert_eq!(text, "x", "{result}");
+        } else {
+            assert!(result["isError"] == true && text.contains("failed (bad-answer)"), "{result}");
+        }
+    }
+}
+
 #[test]
 fn a_wrong_number_of_decisions_hides_the_list() {
     let sandbox = sandbox();

@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
-use toolgate_signing::{Access, Capabilities, FilesCapability, Kind, SigningKey, sign_release};
+use toolgate_signing::{Access, Capabilities, FilesCapability, Kind, KvCapability, SigningKey, sign_release};
 
 use crate::capabilities::{asks_http, echo, http, install};
 use crate::guests::{Source, component, release};
@@ -81,6 +81,85 @@ fn an_answer_over_the_size_of_the_label_is_no_answer() {
     install(&sandbox, &asks_http(&origin), http(), &grants, &[]);
     let run = echo(&sandbox).exits(3);
     assert!(run.stderr.contains("the answer has more than 4000 bytes"), "{run:?}");
+}
+
+/// A server that sends a request for `/N` on to `/N-1`, and says `arrived` at `/0`.
+fn redirecting_server() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let origin = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let mut head = [0; 2048];
+            let length = stream.read(&mut head).unwrap_or(0);
+            let head = String::from_utf8_lossy(&head[..length]).into_owned();
+            let left: usize = head[5..].split(' ').next().unwrap().parse().unwrap();
+            let answer = match left {
+                0 => "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\narrived".to_owned(),
+                _ => format!(
+                    "HTTP/1.1 302 Found\r\nlocation: /{}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+                    left - 1
+                ),
+            };
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    origin
+}
+
+#[test]
+fn gate_redirects_a_request_of_a_plugin_is_sent_on_five_times_and_no_more() {
+    let origin = redirecting_server();
+    for (redirects, said) in [(5, "arrived"), (6, "more than 5 redirects")] {
+        let sandbox = sandbox();
+        let guest = asks_http(&format!("{origin}/{redirects}"));
+        install(&sandbox, &guest, http(), &format!("{{ http: {{ api: [\"{origin}\"] }} }}"), &[]);
+        let run = echo(&sandbox).exits(3);
+        assert!(run.stderr.contains(said), "{redirects}: {run:?}");
+    }
+}
+
+/// A policy that keeps a value of this many bytes under a key of that many, and denies with the error where
+/// that fails.
+fn keeps(key: u32, value: u32) -> Vec<u8> {
+    component(&Source {
+        imports: &["kv"],
+        exports: &["call-hook"],
+        core_imports: r#"(import "toolgate:plugin/kv@0.1.0" "[static]store.open" (func $open (param i32 i32 i32 i32)))
+        (import "toolgate:plugin/kv@0.1.0" "[method]store.put" (func $put (param i32 i32 i32 i32 i32 i32 i64 i32)))"#,
+        body: &format!(
+            r#"(data (i32.const 1024) "seen")
+            (func (export "toolgate:plugin/call-hook@0.1.0#check") (param i32) (result i32)
+              (call $drop (local.get 0))
+              (memory.fill (i32.const 2048) (i32.const 107) (i32.const {key}))
+              (drop (memory.grow (i32.const 64)))
+              (call $open (i32.const 1024) (i32.const 4) (i32.const 0) (i32.const 512))
+              (if (i32.load8_u (i32.const 512)) (then unreachable))
+              (call $put (i32.load (i32.const 516)) (i32.const 2048) (i32.const {key}) (i32.const 8192) (i32.const {value})
+                (i32.const 0) (i64.const 0) (i32.const 704))
+              (if (i32.load8_u (i32.const 704)) (then (return
+                (call $said (i32.const 3) (i32.load (i32.const 716)) (i32.load (i32.const 720))))))
+              (call $said (i32.const 0) (i32.const 0) (i32.const 0)))"#
+        ),
+    })
+}
+
+#[test]
+fn gate_kv_a_plugin_keeps_keys_of_512_bytes_and_values_that_one_host_call_carries_and_none_that_are_larger() {
+    let label = KvCapability { max_bytes: 4 << 20 };
+    for (key, value, said) in [
+        (512, 1_000_000, None),
+        (513, 1, Some("a key has 1 to 512 bytes")),
+        (1, 2 << 20, Some("failed (limit)")),
+    ] {
+        let sandbox = sandbox();
+        let capabilities =
+            Capabilities { kv: [("seen".to_owned(), label.clone())].into(), ..Capabilities::default() };
+        install(&sandbox, &keeps(key, value), capabilities, "{ kv: [seen] }", &[]);
+        let run = echo(&sandbox);
+        assert_eq!(run.code, if said.is_some() { 3 } else { 0 }, "{key} and {value}: {run:?}");
+        assert!(said.is_none_or(|said| run.stderr.contains(said)), "{key} and {value}: {run:?}");
+    }
 }
 
 /// A policy that reads so many bytes of a file below the label `work` and denies with them, or with the error.

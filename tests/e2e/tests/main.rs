@@ -9,6 +9,7 @@ mod asks;
 mod aud_rows;
 mod audit;
 mod audit_faults;
+mod bounds;
 mod calls;
 mod cap_rows;
 mod capabilities;

@@ -2,11 +2,13 @@
 //! a plan, and what a plan may not say.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 use serde_json::Value;
 use toolgate_e2e::Sandbox;
-use toolgate_signing::{Access, Capabilities, FilesCapability, Kind, Release, SigningKey, sign_release};
+use toolgate_signing::{Access, Capabilities, FilesCapability, Kind, SigningKey, sign_release};
 
+use crate::capabilities::{asks_http, http, install, server};
 use crate::guests::{Source, TEXTS, component, release, says};
 use crate::{ECHO, sandbox};
 
@@ -166,21 +168,10 @@ fn gate_plan_fr_25_fm_03_a_plan_that_names_no_program_or_a_variable_of_the_opera
 #[test]
 fn fr_33_a_grant_is_never_more_than_the_release_declares_and_a_release_never_more_than_the_grant() {
     let sandbox = sandbox();
-    let (origin, met) = crate::capabilities::server("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nhi", false);
-    let guest = crate::capabilities::asks_http(&origin);
-    let key = SigningKey::from_seed(&[7; 32]);
-    let stated = Release { capabilities: crate::capabilities::http(), ..release(Kind::Policy, &guest) };
-    sandbox.write("plugin/component.wasm", &guest);
-    sandbox.write("plugin/release.dsse.json", sign_release(&stated, &guest, &key));
+    let (origin, met) = server("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nhi", false);
+    let guest = asks_http(&origin);
     let with = |grants: &str| {
-        sandbox.configure_fixture(
-            &[],
-            &format!(
-                "    capabilities: {{ allow: [\"mcp.call:fix\"] }}\nplugins:\n  trust: [{{ plugins: \"test/*\", keys: [\"{}\"] }}]\n  load: [{{ plugin: {:?}, grants: {grants} }}]\n",
-                key.public(),
-                sandbox.path("plugin").display().to_string()
-            ),
-        );
+        install(&sandbox, &guest, http(), grants, &[]);
         sandbox.run(&ECHO)
     };
     // More than was signed: another host, another method, another label.
@@ -198,28 +189,21 @@ fn fr_33_a_grant_is_never_more_than_the_release_declares_and_a_release_never_mor
     assert_eq!(met.load(std::sync::atomic::Ordering::SeqCst), 0);
 }
 
+/// Installs a policy that denies with what it reads in this directory.
+fn grant_directory(sandbox: &Sandbox, access: Access, directory: &Path) {
+    let label = FilesCapability { access, settings: None };
+    let capabilities = Capabilities { files: [("work".to_owned(), label)].into(), ..Capabilities::default() };
+    let grants = format!("{{ files: {{ work: {:?} }} }}", directory.display().to_string());
+    install(sandbox, &crate::hostile_bounds::reads("a.txt", 5), capabilities, &grants, &[]);
+}
+
 // FR-32
 #[test]
 fn gate_directory_fr_32_a_directory_that_takes_the_path_of_the_granted_one_is_denied() {
     let sandbox = sandbox();
     sandbox.write("granted/a.txt", "first");
-    let guest = crate::hostile_bounds::reads("a.txt", 5);
-    let key = SigningKey::from_seed(&[7; 32]);
-    let label = FilesCapability { access: Access::Read, settings: None };
-    let capabilities = Capabilities { files: [("work".to_owned(), label)].into(), ..Capabilities::default() };
-    let stated = Release { capabilities, ..release(Kind::Policy, &guest) };
-    sandbox.write("plugin/component.wasm", &guest);
-    sandbox.write("plugin/release.dsse.json", sign_release(&stated, &guest, &key));
     let granted = sandbox.path("granted");
-    sandbox.configure_fixture(
-        &[],
-        &format!(
-            "    capabilities: {{ allow: [\"mcp.call:fix\"] }}\nplugins:\n  trust: [{{ plugins: \"test/*\", keys: [\"{}\"] }}]\n  load: [{{ plugin: {:?}, grants: {{ files: {{ work: {:?} }} }} }}]\n",
-            key.public(),
-            sandbox.path("plugin").display().to_string(),
-            granted.display().to_string()
-        ),
-    );
+    grant_directory(&sandbox, Access::Read, &granted);
     let mut client = sandbox.serve_stdio(&[]);
     client.initialize();
     let mut said =
@@ -240,31 +224,16 @@ fn gate_directory_fr_32_a_directory_that_takes_the_path_of_the_granted_one_is_de
 #[test]
 fn gate_own_fr_30_no_grant_leads_a_plugin_to_what_the_operator_approved() {
     let sandbox = sandbox();
-    let guest = crate::hostile_bounds::reads("a.txt", 5);
-    let key = SigningKey::from_seed(&[7; 32]);
-    let label = FilesCapability { access: Access::Write, settings: None };
-    let capabilities = Capabilities { files: [("work".to_owned(), label)].into(), ..Capabilities::default() };
-    let stated = Release { capabilities, ..release(Kind::Policy, &guest) };
-    sandbox.write("plugin/component.wasm", &guest);
-    sandbox.write("plugin/release.dsse.json", sign_release(&stated, &guest, &key));
     sandbox.write("elsewhere/a.txt", "first");
-    let with = |directory: std::path::PathBuf| {
-        sandbox.configure_fixture(
-            &[],
-            &format!(
-                "    capabilities: {{ allow: [\"mcp.call:fix\"] }}\nplugins:\n  trust: [{{ plugins: \"test/*\", keys: [\"{}\"] }}]\n  load: [{{ plugin: {:?}, grants: {{ files: {{ work: {:?} }} }} }}]\n",
-                key.public(),
-                sandbox.path("plugin").display().to_string(),
-                directory.display().to_string()
-            ),
-        );
+    let with = |directory: &Path| {
+        grant_directory(&sandbox, Access::Write, directory);
         sandbox.run(&ECHO)
     };
-    let passed = with(sandbox.path("elsewhere")).exits(3);
+    let passed = with(&sandbox.path("elsewhere")).exits(3);
     assert!(passed.stderr.contains("first"), "the policy denies with what it read: {passed:?}");
     let (data, config) = (sandbox.data(), sandbox.path("config/toolgate"));
     for directory in [data.clone(), data.join("servers.d"), config, sandbox.dir().to_owned()] {
-        let refused = with(directory.clone()).exits(2);
+        let refused = with(&directory).exits(2);
         assert!(refused.stderr.contains("Toolgate's own"), "{directory:?}: {refused:?}");
     }
 }

@@ -3,6 +3,7 @@
 
 mod pages;
 mod rounds;
+mod sizes;
 
 use std::fmt::Write as _;
 use std::time::Duration;

@@ -1,5 +1,7 @@
 //! Subscriptions to resources and lists, of both eras and between them.
 
+mod ends;
+mod many;
 mod memory;
 pub(crate) mod web;
 
@@ -256,118 +258,6 @@ fn a_subscription_is_judged_like_a_read_and_one_that_is_denied_reaches_no_server
     );
     let ledger = std::fs::read_to_string(world.file("ledger")).unwrap();
     assert!(!ledger.contains("resources/subscribe"), "{ledger}");
-}
-
-#[test]
-fn gate_subscription_again_one_that_is_denied_later_hears_nothing_more_and_ends_with_the_reason() {
-    let world = World::new(&[], ALLOW);
-    let mut client = world.sandbox.serve_stdio(&[]);
-    // No number that the many reads below come to.
-    let ack = listen(&mut client, "7000", &json!({ "resourceSubscriptions": [STATIC] }));
-    assert_eq!(ack["params"]["notifications"]["resourceSubscriptions"], json!([STATIC]), "{ack}");
-    world.touch(STATIC);
-    next(&mut client, UPDATED);
-    world.sandbox.run(&["freeze", "--server", "fix", "--reason", "looks wrong"]).exits(0);
-    let until = Instant::now() + PATIENCE;
-    // The freeze counts once the running gateway saw it.
-    while !client.request("resources/read", &modern(json!({ "uri": STATIC })))["error"].is_object() {
-        assert!(Instant::now() < until);
-    }
-    world.touch(STATIC);
-    let end: Value = loop {
-        let line = client.line();
-        assert!(!line.contains(UPDATED), "nothing of a frozen server passes: {line}");
-        if line.contains(r#""id":7000,"#) {
-            break serde_json::from_str(&line).unwrap();
-        }
-    };
-    assert_eq!(end["error"]["data"]["toolgate/error"]["code"], "denied", "{end}");
-    assert!(end["error"]["message"].as_str().unwrap().contains("frozen"), "{end}");
-    world.ledger_with("resources/unsubscribe", 1);
-}
-
-#[test]
-fn pr_20_two_hundred_updates_at_once_are_told_a_few_times_and_the_last_is_not_lost() {
-    for era in ["legacy", "modern"] {
-        let world = World::new(&["--era", era], ALLOW);
-        let mut client = world.sandbox.serve_stdio(&[]);
-        client.initialize();
-        client.request("resources/subscribe", &json!({ "uri": STATIC }));
-        client.request("resources/subscribe", &json!({ "uri": "fix://item/1" }));
-        world.touch("fix://static 200");
-        world.touch("fix://item/1");
-        let mut updates = 0;
-        loop {
-            let message = next(&mut client, UPDATED);
-            if message["params"]["uri"] == "fix://item/1" {
-                break;
-            }
-            updates += 1;
-        }
-        updates += updates_before_reply(&mut client);
-        assert!((1..=3).contains(&updates), "{era}: {updates}");
-    }
-}
-
-#[test]
-fn res_011_res_012_after_a_server_died_its_subscriptions_stand_again_and_everybody_reads_again() {
-    for era in ["legacy", "modern"] {
-        let world = World::new(&["--era", era], ALLOW);
-        let mut client = world.sandbox.serve_stdio(&[]);
-        client.initialize();
-        client.request("resources/subscribe", &json!({ "uri": STATIC }));
-        let lost = client.call("fix__die", &json!({}));
-        assert_eq!(lost["_meta"]["toolgate/error"]["code"], "may_have_run", "{lost}");
-        // Nobody calls, and it is there again.
-        assert_eq!(next(&mut client, UPDATED)["params"]["uri"], STATIC, "{era}");
-        let asked = if era == "legacy" { "\"resources/subscribe\"" } else { "\"resourceSubscriptions\"" };
-        world.ledger_with(asked, 2);
-        world.touch(STATIC);
-        assert_eq!(next(&mut client, UPDATED)["params"]["uri"], STATIC, "{era}");
-        assert_eq!(client.close(), 0);
-        let rows = world.sandbox.audit();
-        let resync = rows.iter().filter(|row| row["details"]["resync"] == true).count();
-        assert_eq!(resync, 1, "FR-07, {era}");
-    }
-}
-
-#[test]
-fn gate_subscriptions_one_client_is_subscribed_to_so_many_resources_and_no_more() {
-    let world = World::new(&[], ALLOW);
-    let mut client = world.sandbox.serve_stdio(&[]);
-    client.initialize();
-    for number in 0..256 {
-        let uri = format!("fix://item/{number}");
-        assert_eq!(client.request("resources/subscribe", &json!({ "uri": uri }))["result"], json!({}));
-    }
-    let more = client.request("resources/subscribe", &json!({ "uri": "fix://item/256" }));
-    assert!(more["error"]["message"].as_str().unwrap_or_default().contains("256 resources"), "{more}");
-    client.request("resources/unsubscribe", &json!({ "uri": "fix://item/7" }));
-    let more = client.request("resources/subscribe", &json!({ "uri": "fix://item/256" }));
-    assert_eq!(more["result"], json!({}), "{more}");
-    let uris: Vec<String> = (0..257).map(|number| format!("fix://item/{number}")).collect();
-    let params = modern(json!({ "notifications": { "resourceSubscriptions": uris } }));
-    let refused = client.request("subscriptions/listen", &params);
-    assert_eq!(refused["error"]["code"], -32602, "{refused}");
-}
-
-#[test]
-fn a_subscription_whose_server_is_given_up_ends_with_the_reason() {
-    let sandbox = sandbox();
-    sandbox.configure(&format!(
-        "servers:\n{}    restarts: {{ starts: 1 }}\npersonas:\n  default:\n    servers: [fix]\n{ALLOW}",
-        sandbox.fixture_entry("fix", &["--full"])
-    ));
-    let mut client = sandbox.serve_stdio(&[]);
-    listen(&mut client, "7", &json!({ "resourceSubscriptions": [STATIC] }));
-    client.send(&format!(
-        r#"{{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{}}}"#,
-        modern(json!({ "name": "fix__die", "arguments": {} }))
-    ));
-    let end: Value = serde_json::from_str(&client.reply_to("7")).unwrap();
-    let text = end["error"]["message"].as_str().unwrap();
-    assert!(text.contains(STATIC) && text.contains("restarts.starts"), "{end}");
-    assert_eq!(end["error"]["data"]["toolgate/error"]["server"], "fix", "{end}");
 }
 
 #[test]

@@ -122,9 +122,9 @@ impl<'a> Scanner<'a> {
         let depth = self.frames.len();
         // Reported where the limit is crossed, not again for everything below.
         if depth == self.max_depth {
-            self.defect(DoorErrorKind::TooDeep, self.at, None)?;
+            self.defect(DoorErrorKind::TooDeep(self.max_depth), self.at, None)?;
         } else if depth >= DEEPEST.max(self.max_depth) {
-            return Err(self.error(DoorErrorKind::TooDeep, self.at));
+            return Err(self.error(DoorErrorKind::TooDeep(self.max_depth), self.at));
         }
         self.frames.push(Frame { object, index: 0, mark: self.keys.mark() });
         self.at += 1;

@@ -73,9 +73,9 @@ fn depth_is_counted_in_open_containers() {
     let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     assert!(passes(&nested(64)));
     let error = refusal(&nested(65));
-    assert_eq!((error.kind, error.offset), (DoorErrorKind::TooDeep, 64));
+    assert_eq!((error.kind, error.offset), (DoorErrorKind::TooDeep(64), 64));
     // A million brackets are refused at the sixty-fifth; nothing recurses.
-    assert_eq!(refusal(&"[".repeat(1_000_000)).kind, DoorErrorKind::TooDeep);
+    assert_eq!(refusal(&"[".repeat(1_000_000)).kind, DoorErrorKind::TooDeep(64));
     assert!(survey("[".repeat(1_000_000).as_bytes(), &Limits::default()).is_err());
 }
 

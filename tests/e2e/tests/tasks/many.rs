@@ -93,3 +93,37 @@ fn a_task_is_known_to_its_caller_through_each_gateway_of_the_process() {
     assert!(tasks.iter().all(|task| task["counters"]["recoveries"] == 0), "observed once: {tasks:?}");
     assert_eq!(reached(&sandbox, "tasks/cancel").len(), 1);
 }
+
+#[test]
+fn gate_tasks_two_thousand_and_forty_eight_tasks_are_kept_and_the_next_is_given_back_to_its_server() {
+    let sandbox = server(&[], "");
+    let mut client = plain(&sandbox);
+    client.call("fix__job", &json!({ "say": "first" }));
+    until("it is over", || listed(&sandbox)[0]["closed_at_ms"].is_i64().then_some(()));
+    let database = rusqlite::Connection::open(sandbox.data().join("state.db")).unwrap();
+    // As many, which are over and were not handed over: none of them is removed to make room.
+    let filled = database
+        .execute_batch(
+            "BEGIN IMMEDIATE;
+             INSERT INTO tasks (id, owner, server, server_identity, task_id, about, caller, handed, status,
+                 snapshot, delivery, created_at_ms, updated_at_ms, closed_at_ms)
+             WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 2048)
+             SELECT printf('task_%032x', n), owner, server, server_identity, 'more-' || n, about, caller,
+                 handed, 'completed', snapshot, 'pending', created_at_ms, updated_at_ms, closed_at_ms
+             FROM numbers, tasks;
+             DELETE FROM tasks WHERE delivery <> 'pending';
+             COMMIT;",
+        )
+        .is_ok();
+    assert!(filled);
+    let refused = client.call("fix__job", &json!({ "say": "one too many" }));
+    assert!(refused.to_string().contains("2048 tasks of servers are kept"), "{refused}");
+    assert_eq!(reached(&sandbox, "tasks/cancel").len(), 1, "its server is told");
+    let handed_over = "UPDATE tasks SET delivery = 'delivered' WHERE task_id = 'more-7'";
+    assert_eq!(database.execute(handed_over, []).unwrap(), 1);
+    let passes = client.call("fix__job", &json!({ "say": "room again" }));
+    assert_eq!(text(&passes), "room again", "{passes}");
+    let left = listed(&sandbox);
+    assert_eq!(left.len(), 2_048);
+    assert!(left.iter().all(|task| task["task_id"] != "more-7"));
+}
