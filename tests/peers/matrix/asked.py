@@ -37,14 +37,24 @@ def complete(ref: Json, name: str) -> Json:
     return {"method": "completion/complete", "params": {"ref": ref, "argument": {"name": name, "value": "an"}}}
 
 
+def subscription(uri: str) -> Json:
+    """A subscription to a resource, of which the tool `touch` then says that it changed."""
+    return {"method": "subscribe", "params": {"uri": uri, "own": uri, "touch": "touch"}, "follow": "updated"}
+
+
+# Those whose SDK has subscriptions, in one of the eras at least.
+SUBSCRIBES = ("ts1", "ts2", "py2", "rmcp")
+
 LISTINGS = [listing(method) for method in
             ("tools/list", "prompts/list", "resources/list", "resources/templates/list")]
 
 
-def requests(kind: str, cell: str) -> list[Json]:
-    """Everything that a server is asked; `cell` makes a hanging call known."""
+def requests(kind: str, cell: str, own: bool) -> list[Json]:
+    """Everything that a server is asked; `cell` makes a hanging call known. One that is a client's `own` is changed
+    by it, last of all."""
     if kind == "everything":
         return EVERYTHING
+    changes = [{**call("grow"), "follow": "changed"}] if own and kind in SUBSCRIBES else []
     return [
         *LISTINGS,
         call("echo", text="plain"),
@@ -55,6 +65,7 @@ def requests(kind: str, cell: str) -> list[Json]:
         call("fail"),
         call("no-such-tool"),
         call("steps", "progress", count=3),
+        call("ask", "answer"),
         call("hang", "cancel", key=cell),
         prompt("greet", who="you"),
         prompt("no-such-prompt"),
@@ -63,8 +74,11 @@ def requests(kind: str, cell: str) -> list[Json]:
         read("matrix://nothing/at/all"),
         complete({"type": "ref/prompt", "name": "greet"}, "who"),
         complete({"type": "ref/resource", "uri": "matrix://item/{id}"}, "id"),
-        # Last, so that the cancellation had its time.
+        *([subscription("matrix://static")] if kind in SUBSCRIBES else []),
+        *([{**call("job"), "follow": "task"}] if kind == "rmcp" else []),
+        # Late, so that the cancellation had its time.
         call("ended", key=cell),
+        *changes,
     ]
 
 
@@ -93,8 +107,9 @@ def behind(server: str, asked: Json) -> Json:
     """The same request by the names that the gateway shows: tools and prompts carry the server's name, and a URI
     says which server is meant, because every server of the matrix claims the same ones."""
     params = dict(asked["params"])
-    if "name" in params:
-        params["name"] = f"{server}__{params['name']}"
+    for member in ("name", "touch"):
+        if member in params:
+            params[member] = f"{server}__{params[member]}"
     if "uri" in params:
         params["uri"] = shown(server, params["uri"])
     if "ref" in params:

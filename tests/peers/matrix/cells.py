@@ -10,7 +10,7 @@ from . import equal
 from .asked import behind, original, requests
 from .clients import CLIENTS, Client, Drivers, sibling
 from .gateway import Gateway
-from .servers import HTTP, LEGACY, SSE, Server
+from .servers import HTTP, LEGACY, SSE, STDIO, Server
 
 Json = Any
 CELL_SECONDS = 120
@@ -50,10 +50,10 @@ class Runner:
     async def compare(self, cell: Cell) -> None:
         """Both ways through Toolgate."""
         server, client = cell.server, cell.client
-        asked = requests(server.kind, cell.name + "/all")
+        asked = requests(server.kind, cell.name + "/all", own=False)
         got = await self.drivers.ask(client, self.through.all_servers, [behind(server.name, one) for one in asked])
         await self.judge(cell, "behind the gateway", asked, [original(server.name, one) for one in got])
-        asked = requests(server.kind, cell.name + "/alone")
+        asked = requests(server.kind, cell.name + "/alone", own=server.transport == STDIO)
         got = await self.drivers.ask(client, self.through.alone(server), asked)
         await self.judge(cell, "alone", asked, got)
 
@@ -67,7 +67,8 @@ class Runner:
             standards.append((newest, True))
         for era, ordered in standards:
             direct = await self.direct(cell.server, cell.client, era)
-            for one, want, have in zip(asked, direct, got, strict=True):
+            # A direct connection was asked for what is the client's own too, last.
+            for one, want, have in zip(asked, direct[:len(asked)], got, strict=True):
                 found = equal.difference(one, want, have, ordered)
                 if found:
                     self.found[cell.name].append(f"{way}, against {era}: {found}")
@@ -91,7 +92,8 @@ class Runner:
         if server.transport == SSE and SSE not in client.transports:
             server = self.through_http(server)
         cell = f"direct/{server.name}/{client.kind}/{era}"
-        return await self.drivers.ask(client, server.target, requests(server.kind, cell))
+        asked = requests(server.kind, cell, own=server.transport == STDIO)
+        return await self.drivers.ask(client, server.target, asked)
 
     def through_http(self, server: Server) -> Server:
         """The same server over streamable HTTP."""

@@ -30,6 +30,7 @@ class Client:
 
 CLIENTS = (
     Client("TypeScript SDK 1.x", "ts1", "typescript", LEGACY, (STDIO, HTTP, SSE)),
+    Client("TypeScript SDK 2.x", "ts2", "typescript", LEGACY, (STDIO, HTTP, SSE)),
     Client("TypeScript SDK 2.x", "ts2", "typescript", MODERN, (STDIO, HTTP, SSE)),
     Client("Python `mcp` 1.x", "py1", "python", LEGACY, (STDIO, HTTP, SSE)),
     Client("Python `mcp` 2.x", "py2", "python", MODERN, (STDIO, HTTP, SSE)),

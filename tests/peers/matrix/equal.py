@@ -10,7 +10,10 @@ May differ, and nothing else:
 5. a resource that is not there, which is -32002 in the legacy era and -32602 in the modern one;
 6. the order of members, where the server speaks another era to Toolgate than to the client;
 7. a cancellation that the server does not notice in the era of the direct connection, and does in the one in which
-   Toolgate reaches it.
+   Toolgate reaches it;
+8. a question's words: Toolgate writes before them whose they are, and titles say it again;
+9. a question that the server cannot ask, a subscription that it does not take, and a change of its list of which it
+   says nothing, in the era of the direct connection, and does in the one in which Toolgate reaches it.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from typing import Any
 Json = Any
 ENVELOPE = ("resultType", "ttlMs", "cacheScope")
 LONGEST = 300
+WHOSE = re.compile(r"^(⚠️ MCP server '[^']+' asks \(this is NOT Toolgate\):\n|\[MCP server '[^']+'\] )")
 MOMENTS = re.compile(r"\d{1,2}:\d{2}:\d{2} [AP]M")
 
 
@@ -34,7 +38,21 @@ def bare(answer: Json) -> Json:
         error = dict(answer["error"])
         error["code"] = -32602 if error["code"] == -32002 else error["code"]
         answer["error"] = error
+    if "asked" in answer:
+        answer["asked"] = [question(params) for params in answer["asked"]]
     return answer
+
+
+def question(params: Json) -> str:
+    """What a person reads of a question and may type: the rest is what one SDK or the other keeps of it. A field
+    without a title has its name for one."""
+    schema = params["requestedSchema"]
+    fields = {
+        name: {"title": name} | {key: WHOSE.sub("", value) if key == "title" else value for key, value in field.items()}
+        for name, field in schema["properties"].items()
+    }
+    kept = {"message": WHOSE.sub("", params["message"]), "fields": fields, "required": schema.get("required")}
+    return json.dumps(kept, ensure_ascii=False, sort_keys=True)
 
 
 def without_envelope(result: Json) -> Json:
@@ -57,6 +75,12 @@ def difference(asked: Json, direct: Json, through: Json, ordered: bool) -> str |
         code = through.get("error", {}).get("code")
         return None if code == -32602 else f"an unknown name is not refused: {through}"
     if params.get("name") == "ended" and said(through) == "cancelled" and said(direct) == "running":
+        return None
+    if asked.get("follow") == "answer" and not direct.get("asked") and through.get("asked"):
+        return None if said(through) == "accept: because" else f"a question came to nothing: {through}"
+    if asked.get("follow") == "updated" and direct.get("refused") and through.get("updated"):
+        return None
+    if asked.get("follow") == "changed" and through.get("changed"):
         return None
     left, right = (text(bare(answer), ordered) for answer in (direct, through))
     if left == right:

@@ -18,9 +18,16 @@ Written by `python3 tests/peers/run.py --update`, and compared with what was see
 
 Each server below offers the same tools, prompts, resources, templates and completions, made with the SDK that is
 named, or is the reference server. Each client lists all of it, calls tools that answer with text, structured content,
-media and errors, reads, completes, follows progress and cancels: once through a gateway that has all of these servers
-at a time, where names carry the server's, and once through `serve --stdio --server NAME`, which shows one server as
-it is. A number says how many answers were compared with those of a direct connection and found equal.
+media and errors, is asked something in the middle of a call, reads, completes, follows progress and cancels,
+subscribes to a resource and hears of it: once through a gateway that has all of these servers at a time, where names
+carry the server's, and once through `serve --stdio --server NAME`, which shows one server as it is. There a server on
+pipes changes its list too, which its client hears of. A number says how many answers were compared with those of a
+direct connection and found equal.
+
+Asked are the servers of all SDKs; server-everything has no question that needs no other, and its subscriptions tell
+by the clock. Subscriptions and changes are of the TypeScript SDK, of Python `mcp` 2.x and of rmcp: Python `mcp` 1.x
+declares neither, and `fastmcp` has none. Tasks are in none of these SDKs but rmcp: its server makes one of a call,
+which its own client asks for, and which Toolgate asks for in place of every other.
 
 What may differ from a direct connection, and nothing else:
 

@@ -6,6 +6,7 @@
 // It is a program for tests: it prints, and it indexes JSON values, which never panics.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::indexing_slicing)]
 
+mod changes;
 mod client;
 mod server;
 mod surface;

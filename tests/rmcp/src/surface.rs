@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use rmcp::model::{
-    CallToolResult, ContentBlock, JsonObject, Prompt, PromptArgument, Resource, ResourceContents,
-    ResourceTemplate, Tool,
+    CallToolResult, ContentBlock, ElicitRequestParams, JsonObject, Prompt, PromptArgument, Resource,
+    ResourceContents, ResourceTemplate, Tool,
 };
 use serde_json::{Value, json};
 
@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 const PIXEL: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYAAAAAIAAeIhvDMAAAAASUVORK5CYII=";
 
-/// All tools.
-pub(crate) fn tools() -> Vec<Tool> {
+/// All tools, with the one that comes later where it is there.
+pub(crate) fn tools(grown: bool) -> Vec<Tool> {
     let text = |name: &str| json!({ "type": "object", "properties": { name: { "type": "string" } }, "required": [name] });
     let none = json!({ "type": "object", "properties": {} });
     let numbers = json!({
@@ -27,15 +27,23 @@ pub(crate) fn tools() -> Vec<Tool> {
     let count = json!({
         "type": "object", "properties": { "count": { "type": "integer" } }, "required": ["count"],
     });
-    vec![
+    let mut tools = vec![
         tool("echo", "Gives back its text.", text("text")),
         tool("sum", "Adds two numbers.", numbers).with_raw_output_schema(object(total)),
         tool("pieces", "One piece of each kind.", none.clone()),
-        tool("fail", "Fails as tools fail.", none),
+        tool("fail", "Fails as tools fail.", none.clone()),
         tool("steps", "Says how far it is.", count),
+        tool("ask", "Asks why.", none.clone()),
+        tool("job", "Takes its time.", none.clone()),
+        tool("touch", "Says that a resource changed.", text("uri")),
+        tool("grow", "Adds a tool, or takes it away again.", none.clone()),
         tool("hang", "Runs until it is cancelled.", text("key")),
         tool("ended", "How a hanging call ended.", text("key")),
-    ]
+    ];
+    if grown {
+        tools.push(tool("grown", "A tool that came later.", none));
+    }
+    tools
 }
 
 /// One piece of content of each kind.
@@ -46,6 +54,19 @@ pub(crate) fn pieces() -> CallToolResult {
         ContentBlock::resource_link(Resource::new("matrix://static", "static").with_mime_type("text/plain")),
         ContentBlock::embedded_text("matrix://item/1", "item 1"),
     ])
+}
+
+/// What the tool `ask` asks.
+pub(crate) fn question() -> Result<ElicitRequestParams, serde_json::Error> {
+    serde_json::from_value(json!({
+        "mode": "form",
+        "message": "Why is that?",
+        "requestedSchema": {
+            "type": "object",
+            "properties": { "reason": { "type": "string", "description": "In a few words." } },
+            "required": ["reason"],
+        },
+    }))
 }
 
 /// All prompts.

@@ -11,11 +11,14 @@ const sdk = generation === "v1" ? {
   ...await import("@modelcontextprotocol/sdk/client/stdio.js"),
   ...await import("@modelcontextprotocol/sdk/client/streamableHttp.js"),
   ...await import("@modelcontextprotocol/sdk/client/sse.js"),
+  ...await import("@modelcontextprotocol/sdk/types.js"),
 } : {
   ...await import("@modelcontextprotocol/client"),
   ...await import("@modelcontextprotocol/client/stdio"),
 };
 const REPLY = 30_000;
+// An update is told within so long.
+const TOLD = 10_000;
 
 createInterface({ input: process.stdin }).on("line", async (line) => {
   const job = JSON.parse(line);
@@ -26,12 +29,22 @@ createInterface({ input: process.stdin }).on("line", async (line) => {
 async function run(job) {
   const tape = { sent: [], received: [] };
   const mode = job.era === "modern" ? { pin: "2026-07-28" } : "legacy";
-  const client = new sdk.Client({ name: `matrix-typescript-${generation}`, version: "1.0.0" }, { versionNegotiation: { mode } });
+  const capabilities = { elicitation: { form: {} } };
+  const client = new sdk.Client({ name: `matrix-typescript-${generation}`, version: "1.0.0" }, { capabilities, versionNegotiation: { mode } });
+  const questions = [];
+  client.setRequestHandler(generation === "v1" ? sdk.ElicitRequestSchema : "elicitation/create", async (request) => {
+    questions.push(request.params);
+    return { action: "accept", content: { reason: "because" } };
+  });
   const transport = tapped(open(job), tape);
   await client.connect(transport);
   try {
     const answers = [];
-    for (const request of job.requests) answers.push(await ask(client, tape, request));
+    for (const request of job.requests) {
+      if (request.follow === "updated") answers.push(await subscribe(job.era, client, tape, request.params));
+      else if (request.follow === "changed") answers.push(await changed(job.era, client, tape, request.params));
+      else answers.push(await ask(client, tape, questions, request));
+    }
     return { version: transport.seenVersion ?? job.era, answers };
   } finally {
     await transport.terminateSession?.();
@@ -80,7 +93,7 @@ const METHODS = {
   "completion/complete": (client, params) => client.complete(params),
 };
 
-async function ask(client, tape, { method, params, follow }) {
+async function ask(client, tape, questions, { method, params, follow }) {
   const before = tape.sent.length;
   const abort = new AbortController();
   const options = { timeout: REPLY, signal: abort.signal };
@@ -100,7 +113,55 @@ async function ask(client, tape, { method, params, follow }) {
   const answer = tape.received.findLast((message) => message.id === request?.id && message.method === undefined);
   if (!answer) throw new Error(`no answer to ${method}: ${client_said}`);
   const kept = answer.error ? { error: answer.error } : { result: answer.result };
+  if (follow === "answer") kept.asked = questions.splice(0);
   return { ...kept, client: client_said, ...(follow === "progress" ? { progress: notes(tape, request) } : {}) };
+}
+
+// Subscribes as the era has it, has the tool say that the resource changed, and gives what was told.
+async function subscribe(era, client, tape, { uri, own, touch }) {
+  const told = notifications(tape, "notifications/resources/updated");
+  let stop;
+  try {
+    if (era === "modern") {
+      const subscription = await client.listen({ resourceSubscriptions: [uri] });
+      stop = () => subscription.close();
+      if (!subscription.honoredFilter.resourceSubscriptions?.includes(uri)) throw new Error("it is not accepted");
+    } else {
+      await client.subscribeResource({ uri });
+      stop = () => client.unsubscribeResource({ uri });
+    }
+  } catch (error) {
+    await stop?.();
+    return { refused: true };
+  }
+  await METHODS["tools/call"](client, { name: touch, arguments: { uri: own } });
+  const updates = await told();
+  await stop();
+  return { updated: [...new Set(updates.map(({ uri }) => uri))] };
+}
+
+// Has the tool change the list of tools, and says whether that was told.
+async function changed(era, client, tape, params) {
+  if (!client.getServerCapabilities()?.tools?.listChanged) return { changed: false };
+  const told = notifications(tape, "notifications/tools/list_changed");
+  const subscription = era === "modern" ? await client.listen({ toolsListChanged: true }) : undefined;
+  await METHODS["tools/call"](client, params);
+  const changes = await told();
+  await subscription?.close();
+  return { changed: changes.length > 0 };
+}
+
+// The parameters of these notifications from now on, once there is one.
+function notifications(tape, method) {
+  const before = tape.received.length;
+  return async () => {
+    const until = Date.now() + TOLD;
+    for (;;) {
+      const found = tape.received.slice(before).filter((message) => message.method === method);
+      if (found.length > 0 || Date.now() > until) return found.map(({ params }) => params);
+      await new Promise((resolve) => { setTimeout(resolve, 10); });
+    }
+  };
 }
 
 // From the tape: the SDK tells its caller of none that came in the same moment as the answer.

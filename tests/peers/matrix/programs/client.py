@@ -25,16 +25,18 @@ FIRST = metadata.version("mcp").startswith("1.")
 if FIRST:
     import httpx as http_library
     from mcp.shared.exceptions import McpError as ProtocolError
-    from mcp.types import PromptReference, ResourceTemplateReference
+    from mcp.types import ElicitResult, PromptReference, ResourceTemplateReference
     from pydantic import AnyUrl
 else:
     import httpx2 as http_library
     from mcp import Client
     from mcp.shared.exceptions import MCPError as ProtocolError
-    from mcp_types import PromptReference, ResourceTemplateReference
+    from mcp_types import ElicitResult, PromptReference, ResourceTemplateReference
 
 Json = Any
 REPLY_SECONDS = 30
+# An update is told within so long.
+TOLD_SECONDS = 10
 MODERN = "2026-07-28"
 
 
@@ -76,7 +78,12 @@ class Tapped:
     """A transport whose messages are written down."""
 
     def __init__(self, inner: Any) -> None:
-        self.inner, self.sent, self.received = inner, [], []
+        self.inner, self.sent, self.received, self.questions = inner, [], [], []
+
+    async def answer(self, _: Any, params: Any) -> ElicitResult:
+        """What a person says to any question."""
+        self.questions.append(params.model_dump(by_alias=True, exclude_none=True, mode="json"))
+        return ElicitResult(action="accept", content={"reason": "because"})
 
     async def __aenter__(self) -> tuple[Any, Any]:
         read, write, *_ = await self.inner.__aenter__()
@@ -110,12 +117,13 @@ async def transport(job: Json) -> Any:
 async def connected(job: Json, tapped: Tapped) -> Any:
     """A client that has greeted its server."""
     if FIRST:
-        async with tapped as (read, write), ClientSession(read, write) as session:
+        async with tapped as (read, write), ClientSession(
+                read, write, elicitation_callback=tapped.answer) as session:
             await session.initialize()
             yield session
     else:
         mode = MODERN if job["era"] == "modern" else "legacy"
-        async with Client(tapped, mode=mode, cache=None) as client:
+        async with Client(tapped, mode=mode, cache=None, elicitation_callback=tapped.answer) as client:
             yield client
 
 
@@ -123,7 +131,9 @@ async def run(job: Json) -> Json:
     """One job."""
     tapped = Tapped(transport(job))
     async with connected(job, tapped) as client:
-        answers = [await ask(client, tapped, request) for request in job["requests"]]
+        kinds = {"updated": updated, "changed": changed}
+        answers = [await kinds.get(request.get("follow"), ask)(client, tapped, request)
+                   for request in job["requests"]]
     return {"version": job["era"], "answers": answers}
 
 
@@ -141,7 +151,7 @@ async def ask(client: Any, tapped: Tapped, asked: Json) -> Json:
         with anyio.fail_after(REPLY_SECONDS):
             if follow == "cancel":
                 return await cancelled(client, params, note, first_note)
-            await send(client, method, params, note if follow else None)
+            await send(client, method, params, note if follow in ("progress", "cancel") else None)
     except ProtocolError:
         said = "error"
     except (ValueError, RuntimeError) as error:
@@ -150,7 +160,59 @@ async def ask(client: Any, tapped: Tapped, asked: Json) -> Json:
     answer = [message for message in tapped.received
               if message.get("id") == request["id"] and "method" not in message][-1]
     kept = {name: answer[name] for name in ("result", "error") if name in answer}
-    return {**kept, "client": said, **({"progress": notes} if follow else {})}
+    if follow == "answer":
+        kept["asked"], tapped.questions = tapped.questions, []
+    return {**kept, "client": said, **({"progress": notes} if follow == "progress" else {})}
+
+
+async def updated(client: Any, tapped: Tapped, asked: Json) -> Json:
+    """Subscribes, has the tool say that the resource changed, and gives what was told."""
+    uri, before = asked["params"]["uri"], len(tapped.received)
+    try:
+        async with subscribed(client, uri):
+            await client.call_tool(asked["params"]["touch"], {"uri": asked["params"]["own"]})
+            told = await notifications(tapped, before, "notifications/resources/updated")
+    except (ProtocolError, RuntimeError):
+        return {"refused": True}
+    return {"updated": list(dict.fromkeys(note["params"]["uri"] for note in told))}
+
+
+async def changed(client: Any, tapped: Tapped, asked: Json) -> Json:
+    """Has the tool change the list of tools, and says whether that was told."""
+    if FIRST:
+        tools = client.get_server_capabilities().tools
+        if not (tools and tools.listChanged):
+            return {"changed": False}
+    before = len(tapped.received)
+    listening = contextlib.nullcontext() if FIRST else client.listen(tools_list_changed=True)
+    async with listening:
+        await client.call_tool(asked["params"]["name"], {})
+        told = await notifications(tapped, before, "notifications/tools/list_changed")
+    return {"changed": bool(told)}
+
+
+async def notifications(tapped: Tapped, before: int, method: str) -> list[Json]:
+    """Those of this method after so many messages, once there is one."""
+    found: list[Json] = []
+    with anyio.move_on_after(TOLD_SECONDS):
+        while not found:
+            found = [message for message in tapped.received[before:] if message.get("method") == method]
+            await anyio.sleep(0.01)
+    return found
+
+
+@contextlib.asynccontextmanager
+async def subscribed(client: Any, uri: str) -> Any:
+    """A subscription as the era has it."""
+    if FIRST:
+        await client.subscribe_resource(AnyUrl(uri))
+        yield
+        await client.unsubscribe_resource(AnyUrl(uri))
+    else:
+        async with client.listen(resource_subscriptions=[uri]) as stream:
+            if uri not in (stream.honored.resource_subscriptions or ()):
+                raise RuntimeError("it is not accepted")
+            yield
 
 
 async def cancelled(client: Any, params: Json, note: Any, first_note: anyio.Event) -> Json:

@@ -12,6 +12,7 @@ from importlib import metadata
 from typing import Any
 
 import anyio
+from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 # A hanging call ends by itself after so long: nothing of a test may stay.
@@ -73,6 +74,66 @@ async def steps(count: int, ctx: Context) -> str:
     for step in range(1, count + 1):
         await ctx.report_progress(step, count, f"step {step}")
     return f"{count} steps"
+
+
+QUESTION = "Why is that?"
+
+
+class Reason(BaseModel):
+    """What a person answers."""
+
+    reason: str = Field(description="In a few words.")
+
+
+if KIND == "mcp" and not metadata.version("mcp").startswith("1."):
+    from typing import Annotated
+
+    from mcp.server.mcpserver import Elicit, ElicitationResult, Resolve
+
+    async def why() -> Elicit[Reason]:
+        return Elicit(QUESTION, Reason)
+
+    @server.tool(description="Says that a resource changed.")
+    async def touch(uri: str, ctx: Context) -> str:
+        await ctx.notify_resource_updated(uri)
+        return "touched"
+
+    @server.tool(description="Adds a tool, or takes it away again.")
+    async def grow(ctx: Context) -> str:
+        def grown() -> str:
+            return "here"
+
+        if any(tool.name == "grown" for tool in await server.list_tools()):
+            server.remove_tool("grown")
+        else:
+            server.add_tool(grown, description="A tool that came later.")
+        await ctx.notify_tools_changed()
+        return "done"
+
+    # A question of either era, as the package asks it.
+    @server.tool(description="Asks why.")
+    async def ask(said: Annotated[ElicitationResult[Reason], Resolve(why)]) -> str:
+        return f"{said.action}: {said.data.reason}"
+elif KIND == "mcp":
+    @server.tool(description="Asks why.")
+    async def ask(ctx: Context) -> str:
+        said = await ctx.elicit(QUESTION, Reason)
+        return f"{said.action}: {said.data.reason}"
+else:
+    import mcp_types
+
+    # In the modern era the package leaves the round to the tool.
+    @server.tool(description="Asks why.", output_schema=None)
+    async def ask(ctx: Context) -> str | mcp_types.InputRequiredResult:
+        if ctx.request_context.protocol_version < "2026":
+            said = await ctx.elicit(QUESTION, Reason)
+            return f"{said.action}: {said.data.reason}"
+        answers = ctx.input_responses
+        if answers:
+            return f"{answers['why'].action}: {answers['why'].content['reason']}"
+        form = mcp_types.ElicitRequestFormParams(message=QUESTION, requested_schema=Reason.model_json_schema())
+        asked = mcp_types.ElicitRequest(method="elicitation/create", params=form)
+        return mcp_types.InputRequiredResult(input_requests={"why": asked})
 
 
 @server.tool(description="Runs until it is cancelled.")

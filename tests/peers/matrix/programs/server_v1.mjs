@@ -5,16 +5,24 @@ import { McpServer, ResourceTemplate } from "@modelcontextprotocol/sdk/server/mc
 import { completable } from "@modelcontextprotocol/sdk/server/completable.js";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
+import { ElicitResultSchema, SubscribeRequestSchema, UnsubscribeRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { SSEServerTransport } from "@modelcontextprotocol/sdk/server/sse.js";
 import { offer } from "./surface.mjs";
 
 const make = () => offer({
-  server: new McpServer({ name: "matrix-typescript-1", version: "1.0.0" }, { instructions: "The surface of the matrix." }),
+  server: new McpServer({ name: "matrix-typescript-1", version: "1.0.0" }, { capabilities: { resources: { subscribe: true } }, instructions: "The surface of the matrix." }),
   ResourceTemplate,
   completable,
   notify: (extra, note) => extra.sendNotification(note),
   token: (extra) => extra._meta?.progressToken,
   signal: (extra) => extra.signal,
+  touch: (server, uri) => server.sendResourceUpdated({ uri }),
+  // A client that was told of what it did not subscribe to would be another matter: there is one resource to touch.
+  takeSubscriptions: (server) => {
+    server.setRequestHandler(SubscribeRequestSchema, async () => ({}));
+    server.setRequestHandler(UnsubscribeRequestSchema, async () => ({}));
+  },
+  ask: (extra, params) => extra.sendRequest({ method: "elicitation/create", params }, ElicitResultSchema),
 });
 
 const [, , transport, port] = process.argv;

@@ -14,6 +14,8 @@ const text = (said) => ({ content: [{ type: "text", text: said }] });
 export function offer(sdk) {
   const { server, ResourceTemplate, completable } = sdk;
 
+  let grown;
+
   async function progress(context, step, total) {
     const progressToken = sdk.token(context);
     if (progressToken === undefined) return;
@@ -43,6 +45,13 @@ export function offer(sdk) {
       for (let step = 1; step <= count; step += 1) await progress(context, step, count);
       return text(`${count} steps`);
     });
+  server.registerTool("ask", { description: "Asks why." }, async (context) => {
+    const said = await sdk.ask(context, {
+      message: "Why is that?",
+      requestedSchema: { type: "object", properties: { reason: { type: "string", description: "In a few words." } }, required: ["reason"] },
+    });
+    return said.action ? text(`${said.action}: ${said.content?.reason}`) : said;
+  });
   server.registerTool("hang", { description: "Runs until it is cancelled.", inputSchema: z.object({ key: z.string() }) },
     async ({ key }, context) => {
       const signal = sdk.signal(context);
@@ -60,6 +69,18 @@ export function offer(sdk) {
       while (!ended.has(key) && Date.now() < until) await new Promise((resolve) => { setTimeout(resolve, 20); });
       return text(ended.get(key) ?? "running");
     });
+
+  server.registerTool("touch", { description: "Says that a resource changed.", inputSchema: z.object({ uri: z.string() }) },
+    async ({ uri }) => {
+      await sdk.touch(server.server, uri);
+      return text("touched");
+    });
+  sdk.takeSubscriptions(server.server);
+  server.registerTool("grow", { description: "Adds a tool, or takes it away again." }, async () => {
+    if (grown) grown = void grown.remove();
+    else grown = server.registerTool("grown", { description: "A tool that came later." }, async () => text("here"));
+    return text("done");
+  });
 
   const guess = (value) => [`${value}one`, `${value}other`];
   server.registerPrompt("greet", { title: "Greeting", description: "Greets somebody.", argsSchema: { who: completable(z.string().describe("Whom to greet."), guess) } },
