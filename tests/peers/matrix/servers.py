@@ -38,7 +38,9 @@ class Server:
     def entry(self) -> Json:
         """Its entry in `servers:`."""
         if self.url is None:
-            return {"command": self.command[0], "args": list(self.command[1:])}
+            # Silence is short, and whoever is only slow is not asked in another era as well.
+            timeouts = {"probe": "1s" if self.kind == "silent" else "30s"}
+            return {"command": self.command[0], "args": list(self.command[1:]), "timeouts": timeouts}
         return {"transport": "sse" if self.transport == SSE else "streamable-http", "url": self.url}
 
     @property

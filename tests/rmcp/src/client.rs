@@ -244,9 +244,10 @@ struct Notes {
 
 impl ClientHandler for Notes {
     fn get_info(&self) -> ClientConfig {
-        let can = ClientCapabilities::builder().enable_elicitation();
-        // Tasks are an extension of the stateless era.
-        let can = if self.modern { can.enable_tasks().build() } else { can.build() };
+        // What all clients of the matrix can be asked; tasks are an extension of the stateless era.
+        let extensions = if self.modern { json!({ "io.modelcontextprotocol/tasks": {} }) } else { json!({}) };
+        let can = json!({ "elicitation": { "form": {}, "url": {} }, "extensions": extensions });
+        let can: ClientCapabilities = serde_json::from_value(can).unwrap_or_default();
         ClientConfig::new(can, Implementation::new("matrix-rmcp", "1.0.0"))
     }
 

@@ -38,6 +38,8 @@ pub(super) enum Answered {
     Discover(Verdict),
     /// It was left open, and `initialize` brought this.
     Initialize(Result<Hello, ConnectError>),
+    /// The server is modern and took `initialize` as well: a process that has one era is in the other one now.
+    Both(Hello),
 }
 
 /// The envelope of this connection's modern requests.
@@ -72,18 +74,19 @@ pub(super) async fn discover_or_initialize(spec: &ServerSpec, hub: &Hub, link: &
     }
     tracing::info!(server = spec.name, "no answer to server/discover; trying initialize");
     let mut initializing = pin!(ask_initialize(spec, hub, link));
+    let longer = spec.timeouts.init / REFUSED_SHARE;
     let outcome = tokio::select! {
         // Both answers may be there by now.
         biased;
-        verdict = &mut discovering => {
-            if let Verdict::Modern(_) = verdict {
-                return Answered::Discover(verdict);
+        verdict = &mut discovering => match verdict {
+            Verdict::Modern(hello) => {
+                let taken = timeout(longer, initializing).await.is_ok_and(|answer| answer.is_ok());
+                return if taken { Answered::Both(hello) } else { Answered::Discover(Verdict::Modern(hello)) };
             }
-            initializing.await
-        }
+            _ => initializing.await,
+        },
         outcome = &mut initializing => {
             // It says that it is modern, so it is waited for longer than silence is.
-            let longer = spec.timeouts.init / REFUSED_SHARE;
             if outcome.as_ref().is_err_and(is_other_era)
                 && let Ok(verdict @ Verdict::Modern(_)) = timeout(longer, discovering).await
             {

@@ -41,7 +41,8 @@ async fn hello(spec: &ServerSpec, hint: Option<Era>, hub: &Hub, link: &Link) -> 
 
 async fn either(spec: &ServerSpec, hub: &Hub, link: &Link) -> Result<Hello, ConnectError> {
     match discover_or_initialize(spec, hub, link).await {
-        Answered::Discover(Verdict::Modern(hello)) => Ok(hello),
+        // Here each request says its era; a session that nobody uses is the server's to end.
+        Answered::Discover(Verdict::Modern(hello)) | Answered::Both(hello) => Ok(hello),
         Answered::Discover(Verdict::None(error)) => Err(error),
         Answered::Discover(Verdict::Legacy(_)) => legacy(spec, hub, link).await,
         Answered::Initialize(outcome) => or_over_sse(spec, hub, link, outcome).await,

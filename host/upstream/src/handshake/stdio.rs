@@ -21,10 +21,7 @@ pub(super) async fn greet(
     let child = Fresh::start(spec, tail).await?;
     match (spec.protocol, hint) {
         (ProtocolChoice::Legacy, _) => child.initialize().await.map_err(Refusal::into_error),
-        (ProtocolChoice::Modern, _) => match discover(spec, &child.hub, &child.link).await {
-            Verdict::Modern(hello) => Ok(child.greeted(hello)),
-            Verdict::Legacy(error) | Verdict::None(error) => Err(child.exit_or(error)),
-        },
+        (ProtocolChoice::Modern, _) => modern(child).await,
         (ProtocolChoice::Auto, Some(Era::Legacy)) => match child.initialize().await {
             Ok(greeted) => Ok(greeted),
             Err(Refusal::OtherEra(_)) => probe(Fresh::start(spec, tail).await?, spec, tail).await,
@@ -45,6 +42,12 @@ async fn probe(child: Fresh<'_>, spec: &ServerSpec, tail: &Arc<Tail>) -> Result<
         Answered::Discover(Verdict::Legacy(_)) if child.ended() => return respawn(spec, tail).await,
         Answered::Discover(Verdict::Legacy(_)) => initialize(spec, &child.hub, &child.link).await,
         Answered::Initialize(outcome) => outcome,
+        // A server that has one era for a process has just left the one that it is asked for.
+        Answered::Both(_) => {
+            tracing::info!(server = spec.name, "starting it again for server/discover alone");
+            drop(child);
+            return modern(Fresh::start(spec, tail).await?).await;
+        }
     };
     match outcome {
         Ok(hello) => Ok(child.greeted(hello)),
@@ -54,6 +57,13 @@ async fn probe(child: Fresh<'_>, spec: &ServerSpec, tail: &Arc<Tail>) -> Result<
             respawn(spec, tail).await
         }
         Err(error) => Err(error),
+    }
+}
+
+async fn modern(child: Fresh<'_>) -> Result<Greeted, ConnectError> {
+    match discover(child.spec, &child.hub, &child.link).await {
+        Verdict::Modern(hello) => Ok(child.greeted(hello)),
+        Verdict::Legacy(error) | Verdict::None(error) => Err(child.exit_or(error)),
     }
 }
 

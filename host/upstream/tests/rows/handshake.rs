@@ -94,6 +94,23 @@ async fn pr_27_of_two_answers_that_come_at_once_the_first_questions_counts() {
     }
 }
 
+/// PR-27: a process that took both questions is in the era of the second one, so a new one is asked the
+/// first alone, however long it takes.
+#[tokio::test]
+async fn pr_27_a_process_that_took_both_questions_is_replaced_by_one_that_was_asked_the_first_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let (pids, ledger) = (directory.path().join("pids"), directory.path().join("ledger"));
+    let mut spec = server("takes-both", &[("PIDS", &pids), ("LEDGER", &ledger)]);
+    spec.timeouts.probe = Duration::from_millis(300);
+    let connection = open(&spec).await;
+    assert_eq!(connection.era(), Era::Modern);
+    assert_eq!(crate::support::pids(&pids).len(), 2);
+    let ledger = std::fs::read_to_string(&ledger).unwrap();
+    let asked = |method: &str| ledger.matches(&format!("\"{method}\"")).count();
+    assert_eq!((asked("server/discover"), asked("initialize")), (2, 1), "{ledger}");
+    connection.close().await;
+}
+
 /// PR-27: the same over HTTP, where each question has a request of its own.
 #[tokio::test]
 async fn pr_27_a_slow_modern_server_over_http_is_not_taken_for_a_legacy_one() {

@@ -29,7 +29,7 @@ createInterface({ input: process.stdin }).on("line", async (line) => {
 async function run(job) {
   const tape = { sent: [], received: [] };
   const mode = job.era === "modern" ? { pin: "2026-07-28" } : "legacy";
-  const capabilities = { elicitation: { form: {} } };
+  const capabilities = { elicitation: { form: {}, url: {} } };
   const client = new sdk.Client({ name: `matrix-typescript-${generation}`, version: "1.0.0" }, { capabilities, versionNegotiation: { mode } });
   const questions = [];
   client.setRequestHandler(generation === "v1" ? sdk.ElicitRequestSchema : "elicitation/create", async (request) => {
