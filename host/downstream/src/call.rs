@@ -27,7 +27,7 @@ const PROGRESS_QUEUE: usize = 32;
 pub(crate) struct Asked {
     /// Who.
     pub(crate) caller: Caller,
-    /// What can be asked of it, where its session said so; one of the stateless era says it itself.
+    /// What can be asked of it: what its session said, or in the stateless era the request itself.
     pub(crate) client: Client,
     /// What.
     pub(crate) request: Request,
@@ -177,21 +177,19 @@ async fn forward(
     progress: ProgressSink<'_>,
 ) -> Outcome {
     let Asked { caller, client, request, param_headers, wanted, subscriber } = asked;
-    // A stateless client says with each request what it can be asked.
-    let client = if caller.era == Era::Modern { modern::client(request.params.as_deref()) } else { client };
     let token = progress_token(request.params.as_deref());
     let level = logging::level(caller.era, wanted.as_deref(), request.params.as_deref());
     let params = match neutral_params(&request.method, request.params.as_deref()) {
         Ok(params) => params,
         Err(error) => return Outcome::Error(error),
     };
-    let (steps, mut arriving) = mpsc::channel(PROGRESS_QUEUE);
-    let (out, mut logged) = mpsc::channel(PROGRESS_QUEUE);
+    let (steps, mut arriving) = token.is_some().then(|| mpsc::channel(PROGRESS_QUEUE)).unzip();
+    let (out, mut logged) = level.is_some().then(|| mpsc::channel(PROGRESS_QUEUE)).unzip();
     let call = Call {
         request_id: request.id,
         params,
-        progress: token.is_some().then_some(steps),
-        logs: level.map(|level| Logs { level, out }),
+        progress: steps,
+        logs: level.zip(out).map(|(level, out)| Logs { level, out }),
         cancel: cancel.clone(),
         timeout: None,
         param_headers,
@@ -209,18 +207,26 @@ async fn forward(
     loop {
         tokio::select! {
             biased;
-            Some(step) = arriving.recv() => tell(step),
-            Some(message) = logged.recv() => progress(logging::message(message.params)),
+            Some(step) = next(&mut arriving) => tell(step),
+            Some(message) = next(&mut logged) => progress(logging::message(message.params)),
             outcome = &mut running => {
-                while let Ok(step) = arriving.try_recv() {
+                while let Some(step) = arriving.as_mut().and_then(|queue| queue.try_recv().ok()) {
                     tell(step);
                 }
-                while let Ok(message) = logged.try_recv() {
+                while let Some(message) = logged.as_mut().and_then(|queue| queue.try_recv().ok()) {
                     progress(logging::message(message.params));
                 }
                 return outcome;
             }
         }
+    }
+}
+
+/// The next message of a queue; none at once where nobody asked for any.
+async fn next<T>(queue: &mut Option<mpsc::Receiver<T>>) -> Option<T> {
+    match queue {
+        Some(queue) => queue.recv().await,
+        None => None,
     }
 }
 

@@ -233,7 +233,11 @@ impl Session {
             }
             Ok(caller) => {
                 let progress = |step: String| self.writer.send_if_room(step);
-                let client = self.client();
+                // A stateless client says with each request what it can be asked.
+                let client = match caller.era {
+                    Era::Modern => modern::client(request.params.as_deref()),
+                    Era::Legacy => self.client(),
+                };
                 let asked = call::Asked {
                     caller,
                     client,
