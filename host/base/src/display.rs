@@ -34,6 +34,29 @@ pub fn escape_multiline(text: &str) -> String {
     escape_with(text, true, &[])
 }
 
+/// Whether a text of a stranger's may stand in a command that somebody is told to run: it is one word of every
+/// shell, nothing in it is obeyed, and it reads as no option. Nothing is quoted here, since what quotes means
+/// differs between shells, and a model that copies a command may leave them out.
+pub fn is_command_word(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    bytes.next().is_some_and(|first| first.is_ascii_alphanumeric())
+        && bytes.all(|byte| {
+            byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'/' | b':' | b'@' | b'+' | b'-')
+        })
+}
+
+/// Whether a text of a stranger's may stand between the double quotes of a label that somebody is told to write:
+/// it ends no quote of YAML or of a sentence, and a shell that is given it by mistake starts nothing.
+pub fn is_label_text(text: &str) -> bool {
+    !text.is_empty()
+        && text.bytes().all(|byte| {
+            byte.is_ascii_alphanumeric()
+                || matches!(byte, b'_' | b'.' | b'/' | b':' | b'@' | b'+' | b'-')
+                || matches!(byte, b' ' | b',' | b'=' | b'?' | b'%' | b'~')
+        })
+        && text.trim() == text
+}
+
 fn escape_with(text: &str, multiline: bool, marked: &[usize]) -> String {
     let mut marked = marked.iter().peekable();
     let mut at = 0;

@@ -46,9 +46,25 @@ fn main() -> ExitCode {
     let ended = runtime.block_on(commands::run(cli));
     // A blocking read of standard input must not keep the process once the work is done.
     runtime.shutdown_background();
-    match ended {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
+    let lost = match toolgate_store::rows_given_up() {
+        0 => None,
+        rows => Some(
+            Failure::failed(format!(
+                "{rows} rows of the audit log could not be written and are lost; everything else was done"
+            ))
+            .hint("the reason is in the log above: make room on the disk, or end what holds audit.db"),
+        ),
+    };
+    match (ended, lost) {
+        (Ok(()), None) => ExitCode::SUCCESS,
+        (Ok(()), Some(lost)) => lost.report(),
+        (Err(failure), lost) => {
+            // What failed first is what the exit code says.
+            if let Some(lost) = lost {
+                lost.report();
+            }
+            failure.report()
+        }
     }
 }
 

@@ -282,7 +282,16 @@ fn report_unknown(bindings: &[Binding], servers: &BTreeMap<String, Server>, noti
         let hint = nearest(&binding.server, servers.keys().map(String::as_str))
             .map(|name| format!("; did you mean `{name}`?"))
             .unwrap_or_default();
-        let text = format!("persona {} names a server that is not configured{hint}", binding.persona);
+        // A label is compared by its bytes, so one with a blank too many is about no server at all.
+        let text = match &binding.label {
+            None => format!("persona {} names a server that is not configured{hint}", binding.persona),
+            Some(label) => format!(
+                "the label {} of persona {} covers nothing: there is no server {}{hint}",
+                quoted(label),
+                binding.persona,
+                quoted(&binding.server)
+            ),
+        };
         notices.push(Notice::new(Level::Warning, Some(binding.place.clone()), text));
     }
 }

@@ -240,10 +240,15 @@ pub(crate) fn load(
             Ok(()) => {}
             Err(error) => {
                 let place = Place { file, line: 0, column: 0, key: String::new() };
+                // The name of a file is anybody's, and a shell may be given this.
+                let removed = if toolgate_base::display::is_command_word(&name) {
+                    format!("run `toolgate mcp remove {name}`")
+                } else {
+                    "remove it".to_owned()
+                };
                 let text = format!(
-                    "the server {} is left out: {error}; correct the file, or run `toolgate mcp remove {}`",
+                    "the server {} is left out: {error}; correct the file, or {removed}",
                     crate::error::quoted(&name),
-                    toolgate_base::display::escape(&name)
                 );
                 loaded.notices.push(Notice::new(Level::Error, Some(place), text));
             }

@@ -48,6 +48,8 @@ pub trait Backend: Send + Sync + 'static {
     async fn offers(&self, caller: &Caller) -> Offers;
     /// Text for the model about the servers of this caller.
     async fn instructions(&self, caller: &Caller) -> Option<String>;
+    /// Whether the configuration has this persona: a token may be older than that.
+    fn has_persona(&self, persona: &str) -> bool;
     /// A client claimed to be somebody else and is refused; it is written down.
     fn note_false_claim(&self, claim: FalseClaim);
     /// A session has ended: what was opened for it alone may be closed.
@@ -104,6 +106,10 @@ impl Backend for Arc<Gateway> {
 
     async fn instructions(&self, caller: &Caller) -> Option<String> {
         Gateway::instructions(self, caller)
+    }
+
+    fn has_persona(&self, persona: &str) -> bool {
+        self.config().personas.contains_key(persona)
     }
 
     fn note_false_claim(&self, claim: FalseClaim) {

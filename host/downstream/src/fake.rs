@@ -78,6 +78,10 @@ fn text_result(text: &str) -> Outcome {
 
 #[async_trait]
 impl Backend for Fake {
+    fn has_persona(&self, _: &str) -> bool {
+        true
+    }
+
     async fn list(&self, caller: &Caller, kind: ListKind, cursor: Option<&str>) -> Result<Page, ErrorObject> {
         if kind != ListKind::Tools {
             return Ok(Page { items: Vec::new(), next_cursor: None });

@@ -193,16 +193,14 @@ impl Gateway {
         binding: &AskBinding,
     ) -> Result<Ask, Outcome> {
         let max = toolgate_store::DEFAULT_MAX_PENDING_ASKS;
-        match self.store.record_ask(binding, &question.about(whole), self.config.approvals.timeout, max) {
-            Ok(recorded) => {
-                let ask = recorded.ask;
-                if recorded.is_new {
-                    let expires = u64::try_from(ask.expires_at_ms).unwrap_or(0);
-                    let row = AuditRow::asked(question.call, &ask.id, &question.verdict.reason, expires);
-                    self.note_refusal(row).await;
-                }
-                Ok(ask)
-            }
+        let row = |ask: &Ask| {
+            let expires = u64::try_from(ask.expires_at_ms).unwrap_or(0);
+            AuditRow::asked(question.call, &ask.id, &question.verdict.reason, expires)
+        };
+        let about = question.about(whole);
+        match self.store.record_ask(binding, &about, self.config.approvals.timeout, max, row).await {
+            Ok(recorded) => Ok(recorded.ask),
+            Err(error) if error.is_unrecorded() => Err(question.unrecorded(&error)),
             Err(error @ (StoreError::TooManyAsks { .. } | StoreError::AsksTooLong { .. })) => {
                 let row = AuditRow::denied(question.call, "too_many_asks", None, &error.to_string());
                 self.note_refusal(row).await;

@@ -20,6 +20,7 @@ use toolgate_config::Permit;
 use toolgate_plugins::{Blocked, Decision, Facts, Hook, Listed, PluginSet, Policy, Redaction};
 use toolgate_signing::Digest;
 
+use crate::facts::offered_label;
 use crate::watch::Current;
 
 /// What the host made of all decisions.
@@ -176,7 +177,25 @@ pub fn decide(policies: &PluginSet, binding: &Binding, hook: Hook, facts: &Arc<F
         let fallbacks = policies.fallbacks().iter().filter(|policy| policy.has(hook));
         decisions.extend(fallbacks.map(|policy| ask(policy, true)));
     }
-    floor::asked(binding, hook, facts, combine(hook, decisions))
+    let verdict = floor::asked(binding, hook, facts, combine(hook, decisions));
+    without_label(facts, verdict)
+}
+
+/// Stands in a denial for a label that must not be written.
+const NO_LABEL: &str = "[a name that no label is offered for]";
+
+/// A policy that denies says which label is missing, and a model with a shell reads it: where that label would be of
+/// more than this, or holds what a server wants obeyed, it is not repeated. The policy's own words stay in its
+/// decision.
+fn without_label(facts: &Facts, mut verdict: Verdict) -> Verdict {
+    let repeats = verdict.ruling == Ruling::Deny
+        && !facts.label.is_empty()
+        && verdict.by.is_some()
+        && verdict.reason.contains(&facts.label);
+    if repeats && offered_label(facts).is_none() {
+        verdict.reason = verdict.reason.replace(&facts.label, NO_LABEL);
+    }
+    verdict
 }
 
 /// Decides many list entries at once: one batch per policy instead of one store per entry.

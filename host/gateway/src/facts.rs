@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use toolgate_base::display::is_label_text;
 use toolgate_config::{Permit, Persona, Server};
 use toolgate_labels::{Label, Pattern};
 use toolgate_plugins::{Document, Facts, PinState, SurfaceKind};
@@ -148,6 +149,20 @@ pub(crate) fn of_question(
         auto_approved: !question.is_for_a_person(),
         ..of_item(gateway, caller, server, surface, item, about)
     }
+}
+
+/// The label of just this, where a model or a person may be told to write it. A name that no label can express has
+/// that of its whole server, which is more; and a server chose the name, which is repeated in a label only where
+/// it ends no quote and a shell obeys nothing in it.
+pub(crate) fn offered_label(facts: &Facts) -> Option<&str> {
+    let label = facts.label.parse::<Label>().ok()?;
+    let scope = label.scope()?;
+    let of = scope.split_once('/').map(|(server, _)| server);
+    let is_of_this = match facts.kind {
+        SurfaceKind::Server => scope == facts.server,
+        _ => of == Some(facts.server.as_str()),
+    };
+    Some(facts.label.as_str()).filter(|label| is_of_this && is_label_text(label))
 }
 
 /// What is being done with a definition.

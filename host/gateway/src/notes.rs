@@ -115,9 +115,13 @@ impl Gateway {
         self.store.append_detached(row);
     }
 
+    /// Awaited, so that the row is there before its caller hears of it where that can be. Where it cannot, it is
+    /// kept and tried again like a row that nobody awaits, and is counted where it has to be given up (AUD-019).
     pub(crate) async fn note_refusal(&self, row: AuditRow) {
+        let kept = row.clone();
         if let Err(error) = self.store.append(row).await {
-            tracing::error!(%error, "a refusal could not be written to the audit log");
+            tracing::error!(%error, "a refusal is not in the audit log yet; it is tried again");
+            self.store.append_detached(kept);
         }
     }
 
@@ -204,10 +208,12 @@ impl Gateway {
     /// One row for each definition that is not the approved one. Where nothing was reviewed yet, as
     /// while a server is being added, there is nothing that a definition could differ from.
     pub(crate) fn note_mismatches(&self, server: &Server, surface: &Surface) {
-        if matches!(self.approved(server), Approved::Unreviewed) {
+        let approved = self.approved(server);
+        if matches!(approved, Approved::Unreviewed) {
             tracing::info!(server = %server.name, "nothing of this server was reviewed yet, so nothing is shown");
             return;
         }
+        let is_another = matches!(approved, Approved::OtherIdentity);
         let blocked: Vec<&str> = surface
             .items()
             .iter()
@@ -215,11 +221,20 @@ impl Gateway {
             .map(|tool| {
                 let row = AuditRow::pin_mismatch(&server.name, &tool.name, None, Some(&tool.digest))
                     .with("kind", tool.kind.as_str());
+                let row = if is_another { row.with("identity", "changed") } else { row };
                 self.store.append_detached(row);
                 tool.name.as_str()
             })
             .collect();
-        if let Some(first) = blocked.first() {
+        if is_another && !blocked.is_empty() {
+            tracing::warn!(
+                server = %server.name, blocked = blocked.len(),
+                "this server has another command, other arguments or another URL than when it was approved (a \
+                 secret in them that was changed counts), so all of its definitions are blocked; where that is \
+                 meant, accept it with `toolgate mcp pin {} --accept`",
+                server.name
+            );
+        } else if let Some(first) = blocked.first() {
             tracing::warn!(
                 server = %server.name, blocked = blocked.len(), tool = %first,
                 "definitions that are not the approved ones are blocked; see `toolgate mcp diff {}`",

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
+use toolgate_base::display::is_command_word;
 use toolgate_config::{Config, Server};
 use toolgate_plugins::{Facts, PinState};
 use toolgate_signing::DefinitionKind;
@@ -324,6 +325,8 @@ fn next_step(caller: &Caller, server: &Server, item: &Item, surface: &Surface) -
         return format!("toolgate mcp pin {name}, then put the hash into trust.pinned_tool_hash");
     }
     match item.kind {
+        // A server chose the name, and a shell may be given this.
+        DefinitionKind::Tool if !is_command_word(&item.name) => format!("toolgate mcp tools {name}"),
         DefinitionKind::Tool => {
             format!("toolgate mcp explain {name}.{} --persona {}", item.name, caller.persona)
         }
@@ -336,7 +339,10 @@ fn blocked_server(server: &Server, approved: &Approved) -> Option<Blocked> {
     let reason = match approved {
         Approved::Nothing | Approved::Definitions(_) => return None,
         Approved::Unreviewed => "nothing of it was approved yet".to_owned(),
-        Approved::OtherIdentity => "another command or URL was approved under its name".to_owned(),
+        Approved::OtherIdentity => {
+            "another command or URL was approved under its name (its arguments count, and a secret in them)"
+                .to_owned()
+        }
         Approved::Unreadable(reason) => reason.clone(),
     };
     let name = server.name.clone();
@@ -382,7 +388,9 @@ fn pinned_word(approved: &Approved) -> String {
         }
         Approved::Definitions(_) => "yes".to_owned(),
         Approved::OtherIdentity => {
-            "for another command or URL; accept the new one with `toolgate mcp pin NAME --accept`".to_owned()
+            "for another command or URL (its arguments count, and a secret in them); accept the new one with \
+             `toolgate mcp pin NAME --accept`"
+                .to_owned()
         }
         Approved::Unreadable(reason) => format!("unreadable: {reason}"),
     }

@@ -169,6 +169,18 @@ impl Pattern {
             }
     }
 
+    /// The server that it is about, as it is written; `None` where it is about all, or about no server.
+    pub fn server(&self) -> Option<&str> {
+        if self.text.get(..self.parts.domain_end) != Some(SERVER_DOMAIN) {
+            return None;
+        }
+        match self.reach() {
+            Reach::Nothing | Reach::Everything => None,
+            Reach::ToolsOf(server) => Some(server),
+            Reach::Exactly(scope) => Some(scope.split_once('/').map_or(scope, |(server, _)| server)),
+        }
+    }
+
     /// The text of the pattern.
     pub fn as_str(&self) -> &str {
         &self.text

@@ -268,6 +268,11 @@ impl StoreError {
         }
     }
 
+    /// Whether it is an audit row that could not be written, so that nothing of what it announces happened.
+    pub fn is_unrecorded(&self) -> bool {
+        matches!(self, Self::NotRecorded(_) | Self::QueueFull { .. } | Self::WriterGone)
+    }
+
     /// Whether the same operation may succeed later: a full disk and a held lock pass.
     pub(crate) fn may_pass(&self) -> bool {
         match self {

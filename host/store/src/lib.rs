@@ -41,6 +41,7 @@ pub use audit::signed::{CHECKPOINT_TYPE, Checkpoint, CheckpointError};
 pub use audit::verify::{
     ChainSummary, Finding, Problem, SegmentFiles, SegmentSummary, VerifyOptions, VerifyReport,
 };
+pub use audit::writer::rows_given_up;
 pub use database::{BUSY_TIMEOUT, Durability};
 pub use error::{ErrorClass, StoreError};
 pub use kv::{KvCondition, KvDone, KvPlace, KvValue};
@@ -48,7 +49,7 @@ pub use operator::{Operator, OperatorError, OperatorProof};
 pub use paths::{AUDIT_ARCHIVE, AUDIT_DB, AUDIT_HEADS, OPERATOR, PINS_KNOWN, STATE_DB, protected_files};
 pub use rows::{SelectOutcome, read_rows};
 pub use state::asks::{Answer, Ask, AskAbout, AskBinding, AskDocument, AskState, Recorded};
-pub use state::grants::{Grant, GrantQuery, GrantScope};
+pub use state::grants::{Grant, GrantQuery, GrantScope, Revoked};
 pub use state::pins::{KnownServer, PinnedDefinition, Pins};
 pub use state::standing::{Freeze, Frozen, Standing, StandingDecision};
 pub use state::tasks::{

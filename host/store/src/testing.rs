@@ -9,7 +9,10 @@ use tempfile::TempDir;
 use toolgate_base::ManualClock;
 use toolgate_signing::Digest;
 
-use crate::{Actor, AuditRow, CallFacts, Durability, Store, VerifyReport};
+use crate::{
+    Actor, Ask, AskAbout, AskBinding, AuditRow, CallFacts, Durability, Recorded, Store, StoreError,
+    VerifyReport,
+};
 
 /// 2026-11-29 00:00:00.123 UTC.
 pub(crate) const NOW_MS: u64 = 1_795_910_400_123;
@@ -53,6 +56,12 @@ impl Bench {
 
     pub(crate) fn append(&self, rows: usize) {
         append(self.store(), rows);
+    }
+
+    /// Records an ask with its row, for five minutes; eight of a session may wait.
+    pub(crate) fn record_ask(&self, binding: &AskBinding, about: &AskAbout) -> Result<Recorded, StoreError> {
+        let row = |ask: &Ask| AuditRow::asked(&call(), &ask.id, "why", 0);
+        run(self.store().record_ask(binding, about, std::time::Duration::from_mins(5), 8, row))
     }
 
     pub(crate) fn verify(&self) -> VerifyReport {

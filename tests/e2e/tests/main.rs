@@ -45,6 +45,7 @@ mod locked;
 mod logging;
 mod logs;
 mod lost;
+mod mended_asks;
 mod misbehaving;
 mod narrowed;
 mod notices;

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::{escape, escape_multiline, show, show_multiline};
+use super::{escape, escape_multiline, is_command_word, is_label_text, show, show_multiline};
 
 #[test]
 fn terminal_sequences_are_shown_and_do_nothing_se_03() {
@@ -52,4 +52,20 @@ proptest! {
     fn a_text_without_hidden_characters_or_controls_is_untouched(text in "[a-zA-Z0-9äöü ,.]*") {
         prop_assert_eq!(escape(&text), text);
     }
+}
+
+#[test]
+fn a_word_of_a_command_is_obeyed_by_no_shell_and_a_label_ends_no_quote() {
+    for good in ["f/echo", "github/issues.create", "fix/a-b_c", "9"] {
+        assert!(is_command_word(good) && is_label_text(good), "{good}");
+    }
+    let bad =
+        ["", "f/x; id", "f/$(id)", "f/`id`", "f/a\nb", "f/*", "f/q'q", "f/a\"b", "f/a\\b", "f/a|b", "f/a&b"];
+    for bad in bad.into_iter().chain(["f/a#b", "f/a>b", "f/\u{202e}b", "f/é", "f/a!b", "f/{a,b}"]) {
+        assert!(!is_command_word(bad) && !is_label_text(bad), "{bad}");
+    }
+    for only_a_label in ["f/a b", "f/x://h?a=b%20c"] {
+        assert!(!is_command_word(only_a_label) && is_label_text(only_a_label), "{only_a_label}");
+    }
+    assert!(!is_command_word("-x") && !is_label_text("f/a "));
 }

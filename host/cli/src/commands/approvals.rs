@@ -193,15 +193,15 @@ async fn deny(store: &Store, args: &ApprovalId) -> Result<(), Failure> {
 async fn revoke(store: &Store, args: &ApprovalId) -> Result<(), Failure> {
     let id = &args.id;
     let by = format!("uid {}", crate::sys::user());
-    if !store.revoke(id, &by).await.map_err(context::store_failure)? {
+    let Some(ended) = store.revoke(id, &by).await.map_err(context::store_failure)? else {
         return Err(
             Failure::failed(format!("there is no open grant {id}")).hint("see `toolgate approvals list`")
         );
-    }
+    };
     if args.json {
-        return output::json(&json!({ "revoked": id, "by": by }));
+        return output::json(&json!({ "revoked": id, "ended": ended, "by": by }));
     }
-    output::line(&format!("revoked {id}"))
+    output::line(&format!("revoked {}", ended.ids().join(" and ")))
 }
 
 fn by(proven: &Proven, grant: bool) -> Answer {

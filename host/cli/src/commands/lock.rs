@@ -1,9 +1,12 @@
 //! `toolgate lock …`: the one verb for CI, and what it compares with.
 //!
-//! Nothing here approves anything on this machine: `lock update` writes files that somebody reviews.
+//! `lock update` writes files that somebody reviews, and pins nothing below the data directory. With `--locked`
+//! this machine serves what stands in them, so a definition that was never approved, of a server that was, and a
+//! release that may do more want the operator here as well.
 
 mod sarif;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde_json::json;
@@ -16,6 +19,8 @@ use toolgate_gateway::lock::{
 };
 use toolgate_gateway::{Gateway, Locked};
 use toolgate_registry::ErrorClass;
+use toolgate_signing::Digest;
+use toolgate_store::OperatorProof;
 
 use crate::args::{LockCheck, LockCommand, LockUpdate};
 use crate::context;
@@ -103,8 +108,11 @@ async fn update(mut config: Config, args: &LockUpdate) -> Result<(), Failure> {
     let reviewed = Surfaces::read(&place.surface_dir(), &old.servers).unwrap_or_default();
     let mut new = from_config(&config).map_err(|error| of_lock(&error))?;
     let mut surfaces = Surfaces::default();
+    let known = if args.offline { Known::default() } else { Known::of(&config, &old)? };
+    let prover = config.clone();
     let gateway = if args.offline { None } else { Some(context::bare_gateway(config, "lock")?) };
     let mut mismatches = Vec::new();
+    let mut wider = Vec::new();
     for server in &mut new.servers {
         let before = old.servers.iter().find(|before| before.name == server.name);
         let kept = reviewed.get(&server.name).cloned().unwrap_or_default();
@@ -115,6 +123,7 @@ async fn update(mut config: Config, args: &LockUpdate) -> Result<(), Failure> {
         if let Some(before) = before {
             mismatches.extend(compare_surface(before, &kept, &taken.era, &taken.revision, &surface));
         }
+        wider.extend(known.unapproved(&taken));
         surfaces.set(&server.name, surface);
         *server = taken;
     }
@@ -125,8 +134,62 @@ async fn update(mut config: Config, args: &LockUpdate) -> Result<(), Failure> {
     if !is_first {
         mismatches.splice(0..0, changed(&old, &new));
     }
+    accept_surfaces(&prover, &wider, &mismatches)?;
     place.write(&new, &surfaces).map_err(|error| of_lock(&error))?;
     report(&place, &new, &mismatches, args.json)
+}
+
+/// What was approved of servers before this update, on this machine or in the lock that is replaced.
+#[derive(Default)]
+struct Known(BTreeMap<String, BTreeSet<(String, String, Digest)>>);
+
+impl Known {
+    fn of(config: &Config, old: &Lock) -> Result<Self, Failure> {
+        let mut known: BTreeMap<String, BTreeSet<_>> = BTreeMap::new();
+        for server in &old.servers {
+            let definitions = server.definitions.iter();
+            let all = definitions.map(|one| (one.kind.clone(), one.name.clone(), one.digest));
+            known.entry(server.name.clone()).or_default().extend(all);
+        }
+        let store = context::store(config, "lock")?;
+        for server in config.servers.values() {
+            let pins = store.pins_of(&server.identity()).map_err(context::store_failure)?;
+            let Some(pins) = pins else { continue };
+            let all = pins.definitions.into_iter().map(|pin| (pin.kind, pin.name, pin.digest));
+            known.entry(server.name.clone()).or_default().extend(all);
+        }
+        Ok(Self(known))
+    }
+
+    /// The definitions that nobody approved, of a server of which something was.
+    fn unapproved(&self, server: &LockedServer) -> Vec<String> {
+        let Some(known) = self.0.get(&server.name).filter(|known| !known.is_empty()) else {
+            return Vec::new();
+        };
+        let is_new =
+            |kind: &str, name: &str, digest| !known.contains(&(kind.to_owned(), name.to_owned(), digest));
+        let definitions = server.definitions.iter();
+        definitions
+            .filter(|one| is_new(&one.kind, &one.name, one.digest))
+            .map(|one| format!("{}/{}/{}", server.name, one.kind, one.name))
+            .collect()
+    }
+}
+
+/// With `--locked` this machine serves what the lock holds, so that a definition which takes the place of an
+/// approved one is let in by `lock update` as `mcp pin --accept` lets it in: it wants the operator, where one was
+/// set. What was accepted here already, what the lock has, and what is new altogether do not.
+fn accept_surfaces(config: &Config, wider: &[String], mismatches: &[Mismatch]) -> Result<(), Failure> {
+    if wider.is_empty() {
+        return Ok(());
+    }
+    // Where nobody is asked, the report that follows shows the same.
+    let nobody = operator::proof(config)? == OperatorProof::None;
+    for mismatch in mismatches.iter().filter(|_| !nobody).filter(|mismatch| !mismatch.diff.is_empty()) {
+        tracing::warn!("{}\n{}", mismatch.sentence(), mismatch.diff.trim_end());
+    }
+    let what = format!("lock what was never approved of servers that are known here: {}", wider.join(", "));
+    operator::prove(config, &what).map(drop)
 }
 
 /// What a server shows now. One that cannot be asked ends the update: a lock without it would be a lock

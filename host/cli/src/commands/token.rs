@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 use toolgate_config::Config;
-use toolgate_store::{AuditRow, Event, Store};
+use toolgate_store::{AuditRow, Event, Store, TokenInfo};
 
 use crate::args::{Token, TokenIssue};
 use crate::exit::Failure;
@@ -16,7 +16,7 @@ pub(crate) async fn run(explicit: Option<&Path>, command: &Token) -> Result<(), 
     let store = context::store(&config, "cli")?;
     match command {
         Token::Issue(args) => issue(&config, &store, args).await,
-        Token::List(args) => list(&store, args.json),
+        Token::List(args) => list(&config, &store, args.json),
         Token::Revoke(args) => revoke(&store, &args.id).await,
     }
 }
@@ -43,16 +43,31 @@ async fn issue(config: &Config, store: &Store, args: &TokenIssue) -> Result<(), 
     output::line(issued.secret.expose())
 }
 
-fn list(store: &Store, as_json: bool) -> Result<(), Failure> {
+fn list(config: &Config, store: &Store, as_json: bool) -> Result<(), Failure> {
     let tokens = store.tokens().map_err(context::store_failure)?;
+    // A token outlives its persona, and opens nothing without one.
+    let state = |token: &TokenInfo| match token.revoked_at_ms {
+        Some(_) => "revoked",
+        None if config.personas.contains_key(&token.persona) => "valid",
+        None => "no such persona",
+    };
     if as_json {
-        return output::json(&json!({ "tokens": tokens }));
+        let rows: Vec<_> = tokens
+            .iter()
+            .map(|token| {
+                let mut row = json!(token);
+                if let Some(row) = row.as_object_mut() {
+                    row.insert("state".to_owned(), state(token).into());
+                }
+                row
+            })
+            .collect();
+        return output::json(&json!({ "tokens": rows }));
     }
     let rows: Vec<Vec<String>> = tokens
         .iter()
         .map(|token| {
-            let state = if token.revoked_at_ms.is_some() { "revoked" } else { "valid" };
-            vec![token.id.clone(), token.persona.clone(), token.lane.clone(), state.to_owned()]
+            vec![token.id.clone(), token.persona.clone(), token.lane.clone(), state(token).to_owned()]
         })
         .collect();
     output::table(&["TOKEN", "PERSONA", "LANE", "STATE"], &rows)

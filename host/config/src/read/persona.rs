@@ -64,7 +64,12 @@ fn read_persona(
                 reader.wrong(&entry, "this server is in the list twice", "keep one of the two");
                 continue;
             }
-            bindings.push(Binding { persona: name.to_owned(), server: server.value.clone(), place });
+            bindings.push(Binding {
+                persona: name.to_owned(),
+                server: server.value.clone(),
+                label: None,
+                place,
+            });
             persona.servers.push(server.value);
         }
     }
@@ -81,7 +86,7 @@ fn read_persona(
         }
     }
     if let Some(item) = fields.take("capabilities") {
-        persona.capabilities = read_capabilities(reader, item);
+        persona.capabilities = read_capabilities(reader, item, name, bindings);
     }
     if let Some(item) = fields.take("approvals") {
         persona.approvals = read_approvals(reader, item);
@@ -89,21 +94,43 @@ fn read_persona(
     persona
 }
 
-fn read_capabilities(reader: &mut Reader<'_>, item: Item) -> Option<Capabilities> {
+fn read_capabilities(
+    reader: &mut Reader<'_>,
+    item: Item,
+    persona: &str,
+    bindings: &mut Vec<Binding>,
+) -> Option<Capabilities> {
     let mut fields = reader.fields(item, &keys::CAPABILITIES)?;
-    let allow = fields.take("allow").map(|item| read_patterns(reader, item)).unwrap_or_default();
-    let require_approval =
-        fields.take("require_approval").map(|item| read_patterns(reader, item)).unwrap_or_default();
+    let mut patterns = |reader: &mut Reader<'_>, item: Option<Item>| {
+        item.map(|item| read_patterns(reader, item, persona, bindings)).unwrap_or_default()
+    };
+    let allow = patterns(reader, fields.take("allow"));
+    let require_approval = patterns(reader, fields.take("require_approval"));
     Some(Capabilities { allow, require_approval })
 }
 
 /// A label that cannot be read is an error and never skipped (FT-12).
-fn read_patterns(reader: &mut Reader<'_>, item: Item) -> Vec<Pattern> {
+fn read_patterns(
+    reader: &mut Reader<'_>,
+    item: Item,
+    persona: &str,
+    bindings: &mut Vec<Binding>,
+) -> Vec<Pattern> {
     let mut patterns = Vec::new();
     for entry in reader.list(item) {
         let Some(text) = reader.filled(&entry) else { continue };
         match Pattern::parse(&text.value) {
-            Ok(pattern) => patterns.push(pattern),
+            Ok(pattern) => {
+                if let Some(server) = pattern.server() {
+                    bindings.push(Binding {
+                        persona: persona.to_owned(),
+                        server: server.to_owned(),
+                        label: Some(pattern.to_string()),
+                        place: reader.place(entry.node.line, entry.node.column, &entry.key),
+                    });
+                }
+                patterns.push(pattern);
+            }
             Err(error) => {
                 let fix =
                     "a label is `domain.action:scope`, such as mcp.call:github or mcp.call:github/get_issue";

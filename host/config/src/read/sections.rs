@@ -42,6 +42,8 @@ pub(crate) struct Top {
 pub(crate) struct Binding {
     pub(crate) persona: String,
     pub(crate) server: String,
+    /// The label that names it, where that is no binding but a list of `capabilities`.
+    pub(crate) label: Option<String>,
     pub(crate) place: Place,
 }
 

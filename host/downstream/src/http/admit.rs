@@ -111,6 +111,15 @@ pub(super) async fn admit(shared: &Shared, target: Target, parts: &Parts) -> Che
             return Err(answer::refuse(StatusCode::SERVICE_UNAVAILABLE, text).into());
         }
     };
+    if !shared.backend.has_persona(&credential.persona) {
+        tracing::warn!(
+            credential = %credential.id, persona = %credential.persona,
+            "a request is refused: its token is for a persona that this gateway's configuration does not have"
+        );
+        let text = "this token is for a persona that is not configured any more; the operator configures it \
+                    again and restarts the gateway, or issues a token for another one";
+        return Err(answer::refuse(StatusCode::FORBIDDEN, text).into());
+    }
     if let Some(claimed) = target.persona.as_ref().filter(|persona| **persona != credential.persona) {
         shared.backend.note_false_claim(false_claim("path", &credential, "persona", claimed));
         let text = "this token is not for the persona in the path; use the path of its own persona, or /mcp";

@@ -87,6 +87,14 @@ impl Question<'_> {
         self.refuse(ErrorCode::Internal, text, None)
     }
 
+    /// There is no ask whose row could not be written: what nobody can read of later is granted to nobody.
+    pub(super) fn unrecorded(&self, error: &StoreError) -> Outcome {
+        tracing::error!(%error, "an ask has no row in the audit log, so its call is refused and there is no ask");
+        let text = "the audit log cannot be written, so nobody was asked and nothing was sent. \
+                    The operator finds the reason in Toolgate's log.";
+        self.refuse(ErrorCode::Audit, text, None)
+    }
+
     pub(super) fn refuse(&self, code: ErrorCode, text: &str, ask: Option<&Ask>) -> Outcome {
         let details = ErrorDetails {
             server: Some(self.handle.server.name.clone()),

@@ -3,9 +3,10 @@
 //! Threat: reason, names and arguments were written by servers and agents. What a person is shown is
 //! escaped and cut, so that no terminal sequence, hidden character or forged line can stand in it. What is cut
 //! is what an agent would have nobody read: it is said how much that is and where all of it can be read, the
-//! end is shown as well as the beginning, and a yes is offered only where the operator wants that.
+//! end is shown as well as the beginning, and a yes is offered only where the operator wants that. A command or a
+//! label is offered only where the name in it is one word that no shell obeys and is the label of just this.
 
-use toolgate_base::display::show as escape;
+use toolgate_base::display::{is_command_word, is_label_text, show as escape};
 use toolgate_config::CutAsks;
 use toolgate_plugins::Facts;
 use toolgate_signing::Digest;
@@ -15,6 +16,7 @@ use super::about::Whole;
 use super::client::Offer;
 use crate::caller::Caller;
 use crate::decide::Verdict;
+use crate::facts::offered_label;
 
 /// Characters of names and reasons that a person is shown.
 const MAX_SHOWN: usize = 1_000;
@@ -27,27 +29,6 @@ const CALL: &str = "call";
 
 /// What a model, and the person behind it, need to know: what happened and both ways to grant.
 pub(super) fn for_model(caller: &Caller, ask: &Ask, facts: &Facts, verdict: &Verdict) -> String {
-    // A name with a line break would look like a line of ours.
-    let (server, tool) = (&ask.about.server, &escape(&ask.about.tool));
-    let label = format!("mcp.{}:{server}/{tool}", ask.about.action);
-    let capabilities = format!("personas.{}.capabilities", caller.persona);
-    // A standing decision names a tool or a whole server.
-    let allowed = if ask.about.action == CALL { format!("{server}/{tool}") } else { server.clone() };
-    let standing = match (&facts.matched_approval, facts.has_capabilities) {
-        (Some(matched), _) => format!(
-            "take the label \"{matched}\" out of {capabilities}.require_approval and write \"{label}\" under \
-             {capabilities}.allow in toolgate.yaml"
-        ),
-        (None, true) => format!(
-            "add the label \"{label}\" (or \"mcp.call:{server}\") to {capabilities}.allow in toolgate.yaml"
-        ),
-        (None, false) => format!(
-            "toolgate mcp allow {allowed} --persona {}, or the label \"{label}\" (or \
-             \"mcp.call:{server}\") under {capabilities}.allow in toolgate.yaml; with a capabilities block, \
-             what no label covers is denied",
-            caller.persona
-        ),
-    };
     let long = if ask.about.is_cut() {
         format!(
             "It is {} bytes long: all of it is read with toolgate approvals show {}\n",
@@ -57,17 +38,60 @@ pub(super) fn for_model(caller: &Caller, ask: &Ask, facts: &Facts, verdict: &Ver
     } else {
         String::new()
     };
+    let once = format!("once, for exactly these arguments: toolgate approvals grant {}", ask.id);
+    let ways = match standing(caller, ask, facts) {
+        Some(standing) => {
+            format!("The operator can grant it in one of two ways:\n1. {once}\n2. from now on: {standing}\n")
+        }
+        None => format!(
+            "The operator can grant it {once}\nNo other way is offered: the name has characters that cannot stand \
+             in a label, or that a shell would obey.\n"
+        ),
+    };
     format!(
         "A person has to approve this {what} first: {reason}\n\
          Ask {ask} is open. Nothing was sent to server '{server}'.\n\
-         The operator can grant it in one of two ways:\n\
-         1. once, for exactly these arguments: toolgate approvals grant {ask}\n\
-         2. from now on: {standing}\n\
-         {long}Then repeat the same {what}.",
+         {ways}{long}Then repeat the same {what}.",
         what = noun(ask),
         reason = verdict.reason,
         ask = ask.id,
+        server = ask.about.server,
     )
+}
+
+/// How the operator grants this and no more from now on. Both the command and the label hold a name that a server
+/// chose and that a model with a shell reads, so there is none where the name says more than itself.
+fn standing(caller: &Caller, ask: &Ask, facts: &Facts) -> Option<String> {
+    let server = &ask.about.server;
+    let label = offered_label(facts)?;
+    let capabilities = format!("personas.{}.capabilities", caller.persona);
+    let written = format!("the label \"{label}\" (or \"mcp.call:{server}\")");
+    Some(match (&facts.matched_approval, facts.has_capabilities) {
+        (Some(matched), _) => format!(
+            "take {} out of {capabilities}.require_approval and write \"{label}\" under {capabilities}.allow in \
+             toolgate.yaml",
+            // The operator wrote it, with a wildcard or without; where it is a tool's name, a server chose that.
+            if is_label_text(matched.strip_suffix('*').unwrap_or(matched)) {
+                format!("the label \"{matched}\"")
+            } else {
+                "the label that covers it".to_owned()
+            },
+        ),
+        (None, true) => format!("add {written} to {capabilities}.allow in toolgate.yaml"),
+        (None, false) => {
+            // A standing decision names a tool or a whole server.
+            let allowed =
+                if ask.about.action == CALL { label.strip_prefix("mcp.call:") } else { Some(&**server) };
+            let command =
+                allowed.filter(|allowed| is_command_word(allowed)).map_or_else(String::new, |allowed| {
+                    format!("toolgate mcp allow {allowed} --persona {}, or ", caller.persona)
+                });
+            format!(
+                "{command}{written} under {capabilities}.allow in toolgate.yaml; with a capabilities block, what no \
+                 label covers is denied"
+            )
+        }
+    })
 }
 
 /// An ask as a client shows it.

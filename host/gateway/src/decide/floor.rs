@@ -10,6 +10,7 @@
 //! Threat: a policy that nobody read, or whose author knows nothing of this host, says `allow` to
 //! everything, with the bundle switched off. What the operator took away stays taken.
 
+use toolgate_base::display::is_command_word;
 use toolgate_config::Permit;
 use toolgate_labels::Label;
 use toolgate_plugins::{Facts, Hook, PinState, SurfaceKind};
@@ -30,9 +31,16 @@ pub(super) fn denied(binding: &Binding, hook: Hook, facts: &Facts) -> Option<Ver
             toolgate_config::DEFAULT_PERSONA => String::new(),
             persona => format!(" --persona {persona}"),
         };
+        // What the operator typed may be a name that a server chose, and a model with a shell reads this.
+        let how = if is_command_word(what) {
+            format!("`toolgate mcp ask {what}{whose}` or `toolgate mcp allow {what}{whose}`")
+        } else {
+            "`toolgate mcp ask` or `toolgate mcp allow`; `toolgate mcp decisions` lists what was decided"
+                .to_owned()
+        };
         return Some(Verdict::refused(format!(
             "the operator denied `{}` of server '{}' to persona '{}' beforehand. The operator takes that back \
-             with `toolgate mcp ask {what}{whose}` or `toolgate mcp allow {what}{whose}`.",
+             with {how}.",
             decided.pattern, facts.server, facts.persona
         )));
     }

@@ -47,6 +47,20 @@ const COMPANY: u32 = 16;
 /// nobody else shows otherwise.
 const PROBE: u32 = 32;
 
+/// Rows of this process that were given up, by every writer it had.
+static GIVEN_UP: AtomicU64 = AtomicU64::new(0);
+
+/// How many audit rows this process has given up so far, an `audit_gap` row written or not. Whoever ends with
+/// some did not do all of what it did.
+pub fn rows_given_up() -> u64 {
+    GIVEN_UP.load(Ordering::Relaxed)
+}
+
+/// Counts rows that are given up.
+fn give_up(rows: usize) {
+    GIVEN_UP.fetch_add(u64::try_from(rows).unwrap_or(u64::MAX), Ordering::Relaxed);
+}
+
 /// Whoever waits for a row.
 type Reply = oneshot::Sender<Result<Position, StoreError>>;
 
@@ -124,9 +138,13 @@ impl Writer {
             Ok(()) => {}
             Err(Refused::Full) => {
                 self.shared.lost.fetch_add(1, Ordering::Relaxed);
+                give_up(1);
                 tracing::error!(limit = MAX_QUEUED, "audit queue full: a row is lost");
             }
-            Err(Refused::Ended) => tracing::error!("the audit writer has ended: a row is not written"),
+            Err(Refused::Ended) => {
+                give_up(1);
+                tracing::error!("the audit writer has ended: a row is not written");
+            }
         }
     }
 

@@ -8,34 +8,25 @@
 //! (design.md 3.6). A yes of the operator's, who saw the call and not a client, is spent by the same call
 //! of the same credential, so that a client that was started again need not ask again.
 //!
-//! Bounds: 8 pending asks a session unless the caller of this module says otherwise, [`MAX_OF_CALLER`] of all
-//! sessions of a credential, 4 KiB of display text for each member, [`MAX_OPEN_BYTES`] of open asks that are
+//! Bounds: 8 pending asks a session unless the caller of this module says otherwise, 32 of all
+//! sessions of a credential, 4 KiB of display text for each member, 32 MiB of open asks that are
 //! longer than that; closed asks are forgotten after 30 days, and what of them was longer at once.
 
+mod opening;
+
 use std::fmt;
-use std::time::Duration;
 
 use rusqlite::{OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use toolgate_base::random_hex;
 use toolgate_signing::Digest;
 
 use super::State;
-use super::ask_rows::{
-    COLUMNS, close_expired, document, forget_old, granted_to, insert, keep_document, open_ask, pending_of,
-    read,
-};
+use super::ask_rows::{COLUMNS, close_expired, document, granted_to, read};
 use crate::error::StoreError;
 
-/// Random bytes of an id.
-const ID_BYTES: usize = 8;
 /// The most bytes of one member of [`AskAbout`].
 const MAX_ABOUT: usize = 4 * 1024;
-/// Pending asks of all sessions of one caller: a session costs its client little.
-const MAX_OF_CALLER: usize = 32;
-/// The most bytes of the open asks of one caller that are kept whole.
-const MAX_OPEN_BYTES: i64 = 32 * 1024 * 1024;
 const DOMAIN: &[u8] = b"toolgate ask, version 2\n";
 
 /// What a grant would be for (design section 3, step 6). The expiry joins it when the ask is
@@ -196,53 +187,6 @@ impl fmt::Display for AskState {
 }
 
 impl State {
-    pub(crate) fn record_ask(
-        &self,
-        binding: &AskBinding,
-        about: &AskAbout,
-        ttl: Duration,
-        max_pending: usize,
-    ) -> Result<Recorded, StoreError> {
-        let now = self.now_ms();
-        let mut database = self.database();
-        let failed = database.error("record an ask");
-        let transaction = database.write("record an ask")?;
-        close_expired(&transaction, now).map_err(&failed)?;
-        if let Some(ask) = open_ask(&transaction, &binding.subject()).map_err(&failed)? {
-            transaction.commit().map_err(&failed)?;
-            return Ok(Recorded { ask, is_new: false });
-        }
-        let (all, own) = pending_of(&transaction, &binding.caller, &binding.session).map_err(&failed)?;
-        let limits = [(own, max_pending, "client"), (all, MAX_OF_CALLER.max(max_pending), "credential")];
-        if let Some((pending, limit, of)) = limits.into_iter().find(|(pending, limit, _)| pending >= limit) {
-            // What expired meanwhile stays closed.
-            transaction.commit().map_err(&failed)?;
-            return Err(StoreError::TooManyAsks { pending, limit, of });
-        }
-        let ttl = i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX);
-        let ask = Ask {
-            id: format!("ask_{}", random_hex(ID_BYTES)),
-            binding: binding.clone(),
-            about: about.bounded(),
-            state: AskState::Pending,
-            created_at_ms: now,
-            expires_at_ms: now.saturating_add(ttl),
-            answered_by: None,
-            surface: None,
-        };
-        insert(&transaction, &ask).map_err(&failed)?;
-        if ask.about.is_cut() {
-            let open = keep_document(&transaction, &ask, about).map_err(&failed)?;
-            if open > MAX_OPEN_BYTES {
-                // Nothing is recorded of an ask that nobody could read to its end.
-                return Err(StoreError::AsksTooLong { open, limit: MAX_OPEN_BYTES });
-            }
-        }
-        forget_old(&transaction, now).map_err(&failed)?;
-        transaction.commit().map_err(&failed)?;
-        Ok(Recorded { ask, is_new: true })
-    }
-
     pub(crate) fn ask(&self, id: &str) -> Result<Option<Ask>, StoreError> {
         let now = self.now_ms();
         let database = self.database();
@@ -329,21 +273,6 @@ impl State {
             .map_err(&failed)?;
         transaction.commit().map_err(&failed)?;
         Ok(voided)
-    }
-
-    /// Takes back a grant that nobody used yet. `None` where the ask is not granted.
-    pub(crate) fn revoke_ask(&self, id: &str, by: &str) -> Result<Option<Ask>, StoreError> {
-        let now = self.now_ms();
-        let mut database = self.database();
-        let failed = database.error("revoke a grant");
-        let transaction = database.write("revoke a grant")?;
-        let sql = format!(
-            "UPDATE asks SET state = 'denied', answered_by = ?2, closed_at_ms = ?3 \
-             WHERE id = ?1 AND state = 'granted' RETURNING {COLUMNS}"
-        );
-        let revoked = transaction.query_row(&sql, params![id, by, now], read).optional().map_err(&failed)?;
-        transaction.commit().map_err(&failed)?;
-        Ok(revoked)
     }
 
     /// All of an ask that is open; `None` where it is closed or unknown.

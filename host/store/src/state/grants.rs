@@ -69,6 +69,15 @@ pub struct Grant {
     pub revoked_at_ms: Option<i64>,
 }
 
+/// What was open and was taken back together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Revoked {
+    /// The ask that would have let its call pass once.
+    pub ask: Option<String>,
+    /// The wider grants, by their ids.
+    pub grants: Vec<String>,
+}
+
 /// What a grant is looked up by: one call that would ask.
 #[derive(Debug, Clone)]
 pub struct GrantQuery<'a> {
@@ -93,6 +102,18 @@ impl GrantScope {
             Self::Session => "session",
             Self::Persona => "persona",
         }
+    }
+}
+
+impl Revoked {
+    /// Every id of it, the ask first.
+    pub fn ids(&self) -> Vec<&str> {
+        self.ask.iter().chain(&self.grants).map(String::as_str).collect()
+    }
+
+    /// Whether nothing was open.
+    pub fn is_empty(&self) -> bool {
+        self.ask.is_none() && self.grants.is_empty()
     }
 }
 
@@ -178,16 +199,6 @@ impl State {
         room(&database.connection, now).map_err(database.error("count the grants"))?
     }
 
-    /// Whether there is a grant with this id that was not revoked.
-    pub(crate) fn has_grant(&self, id: &str) -> Result<bool, StoreError> {
-        let database = self.database();
-        database
-            .connection
-            .prepare_cached("SELECT EXISTS (SELECT 1 FROM grants WHERE id = ?1 AND revoked_at_ms IS NULL)")
-            .and_then(|mut statement| statement.query_row([id], |row| row.get(0)))
-            .map_err(database.error("look for a grant"))
-    }
-
     /// The open grant that covers exactly this, if there is one.
     pub(crate) fn grant_for(&self, query: &GrantQuery<'_>) -> Result<Option<Grant>, StoreError> {
         let now = self.now_ms();
@@ -223,19 +234,51 @@ impl State {
         all().map_err(database.error("list the grants"))
     }
 
-    /// Ends a grant. `None` where there is none that is open with this id.
-    pub(crate) fn revoke_grant(&self, id: &str) -> Result<Option<Grant>, StoreError> {
+    /// What is open and ends where this id is revoked.
+    pub(crate) fn revocable(&self, id: &str) -> Result<Revoked, StoreError> {
+        let now = self.now_ms();
+        let database = self.database();
+        open_with(&database.connection, id, now).map_err(database.error("look for a grant"))
+    }
+
+    /// Ends exactly this, in one step. False, and nothing is changed, where something else is open by now.
+    pub(crate) fn revoke(&self, id: &str, open: &Revoked, by: &str) -> Result<bool, StoreError> {
         let now = self.now_ms();
         let mut database = self.database();
         let failed = database.error("revoke a grant");
         let transaction = database.write("revoke a grant")?;
-        let sql = format!(
-            "UPDATE grants SET revoked_at_ms = ?2 WHERE id = ?1 AND revoked_at_ms IS NULL RETURNING {COLUMNS}"
-        );
-        let revoked = transaction.query_row(&sql, params![id, now], read).optional().map_err(&failed)?;
+        if open_with(&transaction, id, now).map_err(&failed)? != *open {
+            return Ok(false);
+        }
+        if let Some(ask) = &open.ask {
+            let sql = "UPDATE asks SET state = 'denied', answered_by = ?2, closed_at_ms = ?3 WHERE id = ?1";
+            transaction.execute(sql, params![ask, by, now]).map_err(&failed)?;
+        }
+        for grant in &open.grants {
+            let sql = "UPDATE grants SET revoked_at_ms = ?2 WHERE id = ?1";
+            transaction.execute(sql, params![grant, now]).map_err(&failed)?;
+        }
         transaction.commit().map_err(&failed)?;
-        Ok(revoked)
+        Ok(true)
     }
+}
+
+/// What is open and came with this id: of an ask, the call that it opens and the wider grants that answered it; of
+/// a wider grant, itself and the call of its ask, which would pass once more.
+fn open_with(connection: &Connection, id: &str, now: i64) -> rusqlite::Result<Revoked> {
+    let mut grants = connection.prepare_cached(
+        "SELECT id, ask FROM grants WHERE (id = ?1 OR ask = ?1) AND revoked_at_ms IS NULL \
+         AND (expires_at_ms IS NULL OR expires_at_ms > ?2) ORDER BY id",
+    )?;
+    let grants: Vec<(String, String)> = grants
+        .query_map(params![id, now], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    let ask = grants.first().map_or(id, |(_, ask)| ask);
+    let ask = connection
+        .prepare_cached("SELECT id FROM asks WHERE id = ?1 AND state = 'granted' AND expires_at_ms > ?2")?
+        .query_row(params![ask, now], |row| row.get(0))
+        .optional()?;
+    Ok(Revoked { ask, grants: grants.into_iter().map(|(grant, _)| grant).collect() })
 }
 
 /// Whether there is room for one more; what is about to be forgotten takes none.

@@ -172,7 +172,8 @@ fn print_explanation(explained: &Explanation) -> Result<(), Failure> {
     output::line(&format!("  reason      {}", explained.reason))?;
     output::line(&format!("  listed      {}", explained.list))?;
     output::line(&format!("  exposed as  {}", explained.exposed))?;
-    output::line(&format!("  label       {}", explained.label))?;
+    let label = if explained.label.contains('/') { &*explained.label } else { "none that is of this alone" };
+    output::line(&format!("  label       {label}"))?;
     let matched = explained.matched_approval.as_ref().or(explained.matched_allow.as_ref());
     output::line(&format!("  matched by  {}", matched.map_or("nothing", String::as_str)))?;
     if let Some(source) = &explained.approved_by {

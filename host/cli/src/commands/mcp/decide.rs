@@ -32,6 +32,7 @@ pub(crate) async fn decide(
     let pattern = pattern(&config, &args.what)?;
     let store = context::store(&config, "cli")?;
     check_tool(&config, &store, args, decision)?;
+    refuse_literal_wildcard(&config, &store, &args.what)?;
     refuse_for_host_escape(&config, &args.what, decision)?;
     let what = format!(
         "From now on persona '{}' may use {}{} without an ask.",
@@ -66,7 +67,11 @@ pub(crate) async fn decide(
     if args.json {
         return output::json(&json!({ "decision": row, "overruled_by": overruled }));
     }
-    let which = if row.read_only { ", tools that say they only read" } else { "" };
+    let which = match (row.read_only, row.pattern.ends_with("/*")) {
+        (true, _) => ", tools that say they only read",
+        (false, true) => ", every tool of the server",
+        (false, false) => "",
+    };
     let decided = format!("{}: {}{which}, for persona {}", row.decision.as_str(), row.pattern, row.persona);
     output::line(&decided)?;
     match overruled {
@@ -130,6 +135,27 @@ fn check_tool(config: &Config, store: &Store, args: &McpDecide, decision: Standi
         "server '{name}' has no approved tool '{tool}', so this would decide nothing now"
     ))
     .hint(format!("{hint}see `toolgate mcp tools {name}`; --anyway records it for a tool that may come")))
+}
+
+/// `SERVER/*` is every tool of the server. Where the server has one that is called `*`, whoever copied its name
+/// would have said all of them (SE-14), so the whole server is named as that.
+fn refuse_literal_wildcard(config: &Config, store: &Store, what: &str) -> Result<(), Failure> {
+    let Some(server) = what.strip_suffix("/*").and_then(|server| config.servers.get(server)) else {
+        return Ok(());
+    };
+    let pins = store.pins_of(&server.identity()).map_err(context::store_failure)?;
+    let is_tool = pins.is_some_and(|pins| pins.of(DefinitionKind::Tool.as_str(), "*").is_some());
+    if !is_tool {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "server '{0}' has a tool that is called `*`, and `{0}/*` would be every tool of it",
+        server.name
+    ))
+    .hint(format!(
+        "write `{}` alone for the whole server; that one tool is granted ask by ask, with `toolgate approvals grant`",
+        server.name
+    )))
 }
 
 /// What can leave its sandbox is approved for a session at most (APR-020, TRU-006).

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use super::{MAX_GROUP, MAX_QUEUED, Reply};
+use super::{MAX_GROUP, MAX_QUEUED, Reply, give_up};
 use crate::audit::prepare::Prepared;
 
 /// How long, and at most twice as long, rows that nobody awaits wait for company.
@@ -145,6 +145,7 @@ impl Queue {
             left
         };
         if !left.rows.is_empty() {
+            give_up(left.rows.iter().filter(|(_, reply)| reply.is_none()).count());
             tracing::error!(rows = left.rows.len(), "the audit writer has ended: rows are not written");
         }
     }

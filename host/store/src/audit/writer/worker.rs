@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
 
 use super::queue::Group;
-use super::{MAX_GROUP, Shared};
+use super::{MAX_GROUP, Shared, give_up};
 use crate::audit::event::Event;
 use crate::audit::heads::{Heads, LOCK_PAUSES};
 use crate::audit::log::{Log, Patience};
@@ -186,6 +186,7 @@ impl Worker {
                 }
                 None if self.kept.len() < MAX_KEPT => self.kept.push_back(row),
                 None => {
+                    give_up(1);
                     shared.lost.fetch_add(1, Ordering::Relaxed);
                 }
             }
@@ -203,6 +204,7 @@ impl Worker {
                     Ok(_) => {}
                     Err(error) if last || !error.may_pass() => {
                         tracing::error!(%error, rows = rows.len(), "audit rows are lost");
+                        give_up(rows.len());
                         shared.lost.fetch_add(rows.len() as u64, Ordering::Relaxed);
                     }
                     Err(_) => self.kept.extend(rows.iter().cloned()),

@@ -1,9 +1,5 @@
-use std::time::Duration;
-
 use crate::testing::{Bench, digest, run};
 use crate::{Answer, Ask, AskAbout, AskBinding, AskState, Filter, STATE_DB, Store, StoreError};
-
-const TTL: Duration = Duration::from_mins(5);
 
 fn binding(arguments: &str) -> AskBinding {
     AskBinding {
@@ -25,7 +21,7 @@ fn answer(store: &Store, id: &str, grant: bool, by: &str) -> Result<Ask, StoreEr
 }
 
 fn ask(bench: &Bench, arguments: &str) -> crate::Recorded {
-    bench.store().record_ask(&binding(arguments), &about(), TTL, 8).unwrap()
+    bench.record_ask(&binding(arguments), &about()).unwrap()
 }
 
 /// APR-001, FT-02: an ask opens nothing until it is granted.
@@ -71,7 +67,7 @@ fn of_two_processes_one_spends_the_grant() {
     let other = bench.another("cli");
     for round in 0..20 {
         let call = binding(&round.to_string());
-        let id = bench.store().record_ask(&call, &about(), TTL, 8).unwrap().ask.id;
+        let id = bench.record_ask(&call, &about()).unwrap().ask.id;
         answer(&other, &id, true, "operator").unwrap();
         let spent = std::thread::scope(|scope| {
             let spenders: Vec<_> =
@@ -147,21 +143,21 @@ fn a_caller_has_at_most_eight_pending_asks() {
     for number in 0..8 {
         ask(&bench, &number.to_string());
     }
-    let ninth = bench.store().record_ask(&binding("9"), &about(), TTL, 8);
+    let ninth = bench.record_ask(&binding("9"), &about());
     let error = ninth.unwrap_err();
     assert!(matches!(error, StoreError::TooManyAsks { pending: 8, limit: 8, of: "client" }), "{error}");
     assert!(error.to_string().contains("limit 8"), "{error}");
     assert!(!ask(&bench, "3").is_new, "an open one is met all the same");
     let stranger = AskBinding { caller: "guest|stdio".to_owned(), ..binding("9") };
-    bench.store().record_ask(&stranger, &about(), TTL, 8).unwrap();
+    bench.record_ask(&stranger, &about()).unwrap();
     // Another client of the same credential has its own, and all of them together an end.
     for number in 8..32 {
         let session = format!("s-{}", number / 8 + 1);
         let other = AskBinding { session, ..binding(&number.to_string()) };
-        bench.store().record_ask(&other, &about(), TTL, 8).unwrap();
+        bench.record_ask(&other, &about()).unwrap();
     }
     let more = AskBinding { session: "s-9".to_owned(), ..binding("32") };
-    let error = bench.store().record_ask(&more, &about(), TTL, 8).unwrap_err();
+    let error = bench.record_ask(&more, &about()).unwrap_err();
     assert!(matches!(error, StoreError::TooManyAsks { pending: 32, limit: 32, of: "credential" }), "{error}");
     bench.clock.advance(300_000);
     assert!(ask(&bench, "9").is_new, "expired ones take no place");
@@ -173,7 +169,7 @@ fn an_answer_in_a_client_opens_the_call_of_no_other_session() {
     let bench = Bench::new();
     let other = AskBinding { session: "s-2".to_owned(), ..binding("{}") };
     let own = ask(&bench, "{}").ask.id;
-    let theirs = bench.store().record_ask(&other, &about(), TTL, 8).unwrap();
+    let theirs = bench.record_ask(&other, &about()).unwrap();
     assert!(theirs.is_new, "each session is asked");
     let by_client = Answer { grant: true, by: "client of stdio (s-1)".to_owned(), surface: "client" };
     run(bench.store().answer_ask(&own, &by_client)).unwrap();
@@ -193,8 +189,7 @@ fn an_answer_in_a_client_opens_the_call_of_no_other_session() {
 fn all_of_a_long_ask_is_kept_while_it_is_open_and_no_longer() {
     let bench = Bench::new();
     let long = AskAbout { arguments: "ä".repeat(100_000), beside: "{\"x\":1}".to_owned(), ..about() };
-    let record =
-        |arguments: &str, about: &AskAbout| bench.store().record_ask(&binding(arguments), about, TTL, 8);
+    let record = |arguments: &str, about: &AskAbout| bench.record_ask(&binding(arguments), about);
     let ask = record("1", &long).unwrap().ask;
     assert!(ask.about.is_cut() && ask.about.arguments_bytes == 200_000);
     let document = bench.store().ask_document(&ask.id).unwrap().unwrap();
@@ -243,7 +238,7 @@ fn a_row_that_cannot_be_read_is_an_error() {
 fn what_is_shown_is_bounded_and_listed_by_state() {
     let bench = Bench::new();
     let long = AskAbout { arguments: "ä".repeat(100_000), ..about() };
-    let recorded = bench.store().record_ask(&binding("{}"), &long, TTL, 8).unwrap();
+    let recorded = bench.record_ask(&binding("{}"), &long).unwrap();
     assert!(recorded.ask.about.arguments.len() < 4_200);
     assert_eq!(bench.store().asks(None).unwrap().len(), 1);
     assert_eq!(bench.store().asks(Some(AskState::Pending)).unwrap()[0].id, recorded.ask.id);
@@ -270,7 +265,22 @@ fn an_unspent_grant_can_be_taken_back_and_a_spent_one_cannot() {
     let bench = Bench::new();
     let id = ask(&bench, "{}").ask.id;
     answer(bench.store(), &id, true, "operator").unwrap();
-    assert!(run(bench.store().revoke(&id, "operator")).unwrap());
+    assert!(run(bench.store().revoke(&id, "operator")).unwrap().is_some());
     assert_eq!(bench.store().spend(&binding("{}")).unwrap(), None);
-    assert!(!run(bench.store().revoke(&id, "operator")).unwrap());
+    assert_eq!(run(bench.store().revoke(&id, "operator")).unwrap(), None);
+}
+
+/// AUD-001: no ask without its row, and none that could be granted where the row cannot be written.
+#[test]
+fn an_ask_whose_row_cannot_be_written_is_none() {
+    let bench = Bench::new();
+    let held = bench.behind_its_back(crate::AUDIT_DB);
+    held.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let error = bench.record_ask(&binding("{}"), &about()).unwrap_err();
+    assert!(error.is_unrecorded(), "{error}");
+    assert_eq!(bench.store().asks(None).unwrap(), []);
+    held.execute_batch("ROLLBACK").unwrap();
+    assert!(ask(&bench, "{}").is_new);
+    let rows = bench.store().reader().unwrap().tail(9, &Filter::default()).unwrap();
+    assert_eq!(rows.iter().map(crate::StoredRow::event).collect::<Vec<_>>(), ["approval.request"]);
 }

@@ -3,28 +3,34 @@ use std::time::Duration;
 use crate::testing::{Bench, digest, run};
 use crate::{Answer, AskAbout, AskBinding, AskState, GrantQuery, GrantScope, StoreError};
 
-fn granted(bench: &Bench, scope: GrantScope, ttl: Option<Duration>) -> crate::Grant {
-    let binding = AskBinding {
+fn binding() -> AskBinding {
+    AskBinding {
         caller: "default|stdio".to_owned(),
         session: "s-1".to_owned(),
         server_identity: digest("server"),
         definition: digest("definition"),
         arguments: digest("{}"),
         plugin_set: digest("plugins"),
-    };
-    let about = AskAbout {
+    }
+}
+
+fn about() -> AskAbout {
+    AskAbout {
         persona: "default".to_owned(),
         server: "github".to_owned(),
         tool: "create".to_owned(),
         action: "call".to_owned(),
         session: "s-1".to_owned(),
         ..AskAbout::default()
-    };
-    let id = bench.store().record_ask(&binding, &about, Duration::from_mins(5), 8).unwrap().ask.id;
+    }
+}
+
+fn granted(bench: &Bench, scope: GrantScope, ttl: Option<Duration>) -> crate::Grant {
+    let id = bench.record_ask(&binding(), &about()).unwrap().ask.id;
     let answer = Answer { grant: true, by: "operator".to_owned(), surface: "cli" };
     let grant = run(bench.store().grant_wider(&id, &answer, scope, ttl)).unwrap();
     assert_eq!(bench.store().ask(&id).unwrap().unwrap().state, AskState::Granted, "the open call passes too");
-    bench.store().spend(&binding).unwrap().unwrap();
+    bench.store().spend(&binding()).unwrap().unwrap();
     grant
 }
 
@@ -85,7 +91,7 @@ fn a_grant_for_a_session_ends_at_the_session_at_its_time_and_when_it_is_revoked(
         drop(grant);
         granted(&bench, GrantScope::Session, None)
     };
-    assert!(run(bench.store().revoke(&grant.id, "operator")).unwrap());
+    assert!(run(bench.store().revoke(&grant.id, "operator")).unwrap().is_some());
     assert!(!finds(&bench, |_| {}));
 }
 
@@ -102,10 +108,37 @@ fn apr_020_a_server_with_host_escape_gets_no_grant_for_a_persona() {
         plugin_set: digest("plugins"),
     };
     let about = AskAbout { host_escape: true, ..AskAbout::default() };
-    let id = bench.store().record_ask(&binding, &about, Duration::from_mins(5), 8).unwrap().ask.id;
+    let id = bench.record_ask(&binding, &about).unwrap().ask.id;
     let answer = Answer { grant: true, by: "operator".to_owned(), surface: "cli" };
     let refused = run(bench.store().grant_wider(&id, &answer, GrantScope::Persona, None));
     assert!(matches!(refused, Err(StoreError::GrantTooWide { .. })));
     assert_eq!(bench.store().ask(&id).unwrap().unwrap().state, AskState::Pending);
     run(bench.store().grant_wider(&id, &answer, GrantScope::Session, None)).unwrap();
+}
+
+/// A wider grant comes with a yes for its call: whichever is taken back, both end, in one row that names both.
+#[test]
+fn what_was_granted_together_is_taken_back_together_by_either_name() {
+    for by_grant in [true, false] {
+        let bench = Bench::new();
+        let grant = granted(&bench, GrantScope::Persona, None);
+        let again = bench.record_ask(&binding(), &about()).unwrap().ask;
+        assert_ne!(again.id, grant.ask, "the first is spent");
+        let answer = Answer { grant: true, by: "operator".to_owned(), surface: "cli" };
+        let second = run(bench.store().grant_wider(&again.id, &answer, GrantScope::Persona, None)).unwrap();
+        let id = if by_grant { &second.id } else { &again.id };
+        let ended = run(bench.store().revoke(id, "operator")).unwrap().unwrap();
+        assert_eq!(ended.ids(), [&*again.id, &*second.id]);
+        assert_eq!(bench.store().spend(&binding()).unwrap(), None);
+        assert!(finds(&bench, |_| {}), "the first grant is another one");
+        let row = bench.store().reader().unwrap().tail(1, &crate::Filter::default()).unwrap().remove(0);
+        assert_eq!(row.details["ended"], serde_json::json!([again.id, second.id]));
+        // Its ask is spent, and a name of it takes the grant back all the same.
+        let ended = run(bench.store().revoke(&grant.ask, "operator")).unwrap().unwrap();
+        assert_eq!(ended.ids(), [&*grant.id]);
+        assert!(!finds(&bench, |_| {}));
+        for id in [&grant.ask, &grant.id, &again.id, &second.id] {
+            assert_eq!(run(bench.store().revoke(id, "operator")).unwrap(), None);
+        }
+    }
 }
