@@ -31,6 +31,12 @@ pub(crate) fn line(text: &str) -> Result<(), Failure> {
     raw_line(&toolgate_base::display::show_multiline(text))
 }
 
+/// The same where names of a server's stand in the line: a line break in one of them begins no line of its own
+/// (SE-03).
+pub(crate) fn one_line(text: &str) -> Result<(), Failure> {
+    raw_line(&toolgate_base::display::show(text))
+}
+
 /// A number with its noun: `1 server`, `2 servers`.
 pub(crate) fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })

@@ -178,30 +178,32 @@ fn a_reason_of_megabytes_is_no_reason() {
 }
 
 /// A policy on results that says the same edit of the text so often.
-fn edits_often(count: u32) -> Vec<u8> {
+fn edits(pointer: &str, value: &str, count: u32) -> Vec<u8> {
+    let text = |text: &str| text.replace('"', "\\\"");
+    let (end, pointer_end, value_end) = (4096 + 20 * count, pointer.len(), value.len());
+    let (pointer, value) = (text(pointer), text(value));
     component(&Source {
         imports: &[],
         exports: &["result-hook"],
         core_imports: "",
         body: &format!(
-            r#"(data (i32.const 1024) "/content/0/text") (data (i32.const 1050) "\"x\"")
+            r#"(data (i32.const 1024) "{pointer}") (data (i32.const 1050) "{value}")
             (func (export "toolgate:plugin/result-hook@0.1.0#check") (param i32) (result i32) (local $at i32)
               (call $drop (local.get 0))
               (local.set $at (i32.const 4096))
               (loop $more
                 (i32.store (local.get $at) (i32.const 1024))
-                (i32.store offset=4 (local.get $at) (i32.const 15))
+                (i32.store offset=4 (local.get $at) (i32.const {pointer_end}))
                 (i32.store offset=8 (local.get $at) (i32.const 1))
                 (i32.store offset=12 (local.get $at) (i32.const 1050))
-                (i32.store offset=16 (local.get $at) (i32.const 3))
+                (i32.store offset=16 (local.get $at) (i32.const {value_end}))
                 (local.set $at (i32.add (local.get $at) (i32.const 20)))
                 (br_if $more (i32.lt_u (local.get $at) (i32.const {end}))))
               (i32.store8 (i32.const 16) (i32.const 4))
               (i32.store8 (i32.const 20) (i32.const 0))
               (i32.store (i32.const 24) (i32.const 4096))
               (i32.store (i32.const 28) (i32.const {count}))
-              (i32.const 16))"#,
-            end = 4096 + 20 * count
+              (i32.const 16))"#
         ),
     })
 }
@@ -210,7 +212,7 @@ fn edits_often(count: u32) -> Vec<u8> {
 fn gate_edits_a_policy_changes_256_places_of_a_result_and_no_more() {
     for (count, passes) in [(256, true), (257, false)] {
         let sandbox = sandbox();
-        let guest = edits_often(count);
+        let guest = edits("/content/0/text", "\"x\"", count);
         install(&sandbox, &guest, &release(Kind::Policy, &guest), "deny, redact", &[]);
         let mut client = sandbox.serve_stdio(&[]);
         client.initialize();
@@ -222,6 +224,18 @@ fn gate_edits_a_policy_changes_256_places_of_a_result_and_no_more() {
             assert!(result["isError"] == true && text.contains("failed (bad-answer)"), "{result}");
         }
     }
+}
+
+// ELI-001, ELI-013
+#[test]
+fn gate_kind_again_what_a_policy_left_is_looked_at_like_what_the_server_said() {
+    let sandbox = sandbox();
+    let guest = edits("/resultType", "\"input_required\"", 1);
+    install(&sandbox, &guest, &release(Kind::Policy, &guest), "deny, redact", &[]);
+    let mut client = sandbox.serve_stdio(&[]);
+    client.initialize();
+    let result = client.call("fix__echo", &json!({ "message": "hi" }));
+    assert_eq!(result.pointer("/_meta/toolgate~1error/code").unwrap(), "server_misbehaved", "{result}");
 }
 
 #[test]

@@ -65,6 +65,22 @@ fn sec_014_a_literal_secret_is_moved_out_of_the_entry() {
     }
 }
 
+// SE-03
+#[test]
+fn gate_one_line_se_03_a_name_with_a_line_break_makes_up_no_server_on_the_terminal() {
+    let sandbox = sandbox();
+    let tools = sandbox.write(
+        "tools.json",
+        r#"[{"name":"a\ng: connected modern 2026-07-28\n  pinned: yes","inputSchema":{"type":"object"}}]"#,
+    );
+    sandbox.configure_fixture(&["--tools", &tools], ALLOW);
+    for args in [&["mcp", "status"][..], &["mcp", "pin", "fix"], &["mcp", "tools"], &["mcp", "list"]] {
+        let run = sandbox.run(args);
+        assert!(run.stdout.lines().all(|line| !line.starts_with("g: ")), "{args:?}: {run:?}");
+    }
+    assert!(sandbox.run(&["mcp", "status"]).exits(0).stdout.contains("a\\u{a}g: connected"));
+}
+
 // SEC-014
 #[test]
 fn a_secret_in_the_command_itself_is_shown_by_no_verb() {

@@ -25,8 +25,12 @@ const UNSAFE: [&str; 3] = ["__proto__", "prototype", "constructor"];
 const CONTINUE: &str = "continue";
 const DECLINE: &str = "decline";
 
+/// What a form may say beside its fields; anything else could show or ask what is not looked at.
+const OF_FORM: [&str; 6] = ["$schema", "type", "title", "description", "properties", "required"];
+
 /// A form with its server's name before everything that is read.
 pub(super) fn form(server: &str, original: &str) -> Result<Shown, String> {
+    check_form(original)?;
     let params = original;
     let hid = Cell::new(false);
     let mut edits = vec![("/message".to_owned(), message(server, params, &hid)?)];
@@ -78,6 +82,29 @@ pub(super) fn form(server: &str, original: &str) -> Result<Shown, String> {
         confirm,
         hid: hid.get(),
     })
+}
+
+/// That it is a form and nothing else: a client could take what else there is for more.
+fn check_form(params: &str) -> Result<(), String> {
+    let mode = edit::get(params, "/mode");
+    if mode.is_some_and(|mode| edit::string(mode).as_deref() != Some("form")) {
+        return Err("its mode is neither `form` nor `url`".to_owned());
+    }
+    if edit::get(params, "/url").is_some() {
+        return Err("it is a form and names an address beside it".to_owned());
+    }
+    let schema = edit::get(params, "/requestedSchema").ok_or("it has no `requestedSchema`")?;
+    let members = edit::members(schema).map_err(|_| "its `requestedSchema` is no object")?;
+    let is_closed = |key: &str, value: &str| key == "additionalProperties" && value == "false";
+    for (key, value) in &members {
+        if !OF_FORM.contains(&key.as_str()) && !is_closed(key, value) {
+            return Err(format!("its form says `{}`, which forms do not have", display::escape(key)));
+        }
+    }
+    if edit::get(schema, "/type").and_then(edit::string).as_deref() != Some("object") {
+        return Err("its `requestedSchema` is not of the type `object`".to_owned());
+    }
+    Ok(())
 }
 
 /// A page to visit. The address must be what it looks like.

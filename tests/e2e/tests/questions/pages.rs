@@ -60,3 +60,50 @@ fn gate_page_address_se_05_a_page_is_shown_as_browsers_open_it_or_not_at_all() {
     answer(&mut client, &shown, &json!({ "action": "decline" }));
     assert_eq!(next(&mut client)["id"], 200);
 }
+
+// ELI-001, ELI-002, SE-05
+#[test]
+fn gate_form_eli_002_a_question_that_is_neither_a_form_nor_a_page_is_shown_to_nobody() {
+    let closed = || json!({ "type": "object", "properties": { "reason": { "type": "string" } } });
+    let with = |schema: Value, more: Value| {
+        let mut params = json!({ "message": "What now?", "requestedSchema": schema });
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({ "method": "elicitation/create", "params": params })
+    };
+    let field = json!({ "password": { "type": "string" } });
+    let odd = [
+        (with(closed(), json!({ "mode": "Url", "url": "file:///etc/passwd" })), "its mode"),
+        (with(closed(), json!({ "mode": 5 })), "its mode"),
+        (with(closed(), json!({ "mode": null })), "its mode"),
+        (with(closed(), json!({ "mode": "form", "url": "javascript:1" })), "names an address"),
+        (with(json!([]), json!({})), "is no object"),
+        (with(json!({ "type": "array", "properties": {} }), json!({})), "of the type `object`"),
+        (with(json!({ "type": "object", "allOf": [{ "properties": field }] }), json!({})), "`allOf`"),
+        (with(json!({ "type": "object", "patternProperties": field }), json!({})), "`patternProperties`"),
+        (
+            with(json!({ "type": "object", "additionalProperties": true }), json!({})),
+            "`additionalProperties`",
+        ),
+        (json!({ "method": "elicitation/create", "params": { "message": "m" } }), "no `requestedSchema`"),
+    ];
+    for era in [LEGACY, MODERN] {
+        let sandbox = server(era, "");
+        let mut client = sandbox.serve_stdio(&[]);
+        client.initialize_with(ALL);
+        for (id, (asked, _)) in (100..).zip(&odd) {
+            let reply = call(&mut client, id, std::slice::from_ref(asked));
+            assert!(heard(&reply).to_string().contains("decline"), "{asked}: {reply}");
+        }
+        let rows = events(&sandbox, "mcp_elicitation_auto_declined");
+        assert_eq!(rows.len(), odd.len(), "{rows:?}");
+        for (row, (_, why)) in rows.iter().zip(&odd) {
+            assert!(row["details"]["detail"].as_str().unwrap().contains(why), "{why}: {row}");
+        }
+        let closed = json!({ "type": "object", "properties": { "reason": { "type": "string" } }, "additionalProperties": false, "title": "T" });
+        send(&mut client, 200, &ask_params(&[with(closed, json!({ "mode": "form" }))]));
+        let shown = next(&mut client);
+        assert_eq!(shown["method"], "elicitation/create", "what is usual is shown: {shown}");
+        answer(&mut client, &shown, &json!({ "action": "decline" }));
+        assert_eq!(next(&mut client)["id"], 200);
+    }
+}

@@ -84,7 +84,7 @@ pub(super) fn print(statuses: &[ServerStatus], kind: Option<&str>) -> Result<(),
     for status in statuses {
         print_of(status, kind, "")?;
         if is_missed(status) {
-            output::line(&format!(
+            output::one_line(&format!(
                 "not connected: {}: {}; what is shown of it is what was approved last",
                 status.name,
                 why_missed(status)
@@ -109,9 +109,9 @@ pub(super) fn print_of(status: &ServerStatus, kind: Option<&str>, indent: &str) 
         } else {
             format!(" of {}", status.name)
         };
-        output::line(&format!("{indent}blocked: {}{more}{of}: {reason}", names.join(", ")))?;
+        output::one_line(&format!("{indent}blocked: {}{more}{of}: {reason}", names.join(", ")))?;
         if let Some(first) = same.first() {
-            output::line(&format!("{indent}  next: {}", first.next))?;
+            output::one_line(&format!("{indent}  next: {}", first.next))?;
         }
     }
     Ok(())

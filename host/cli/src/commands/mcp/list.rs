@@ -259,44 +259,44 @@ fn print_status(status: &ServerStatus) -> Result<(), Failure> {
     };
     let version = status.protocol_version.as_deref().unwrap_or("");
     let line = format!("{}: {state} {} {version}", status.name, status.era.as_deref().unwrap_or(""));
-    output::line(line.trim_end())?;
+    output::one_line(line.trim_end())?;
     if let Some(detail) = &status.detail {
-        output::line(&format!("  reason: {detail}"))?;
+        output::one_line(&format!("  reason: {detail}"))?;
     } else if let Some(last) = &status.last_error {
-        output::line(&format!("  last error, at {}, over since: {}", last.at, last.reason))?;
+        output::one_line(&format!("  last error, at {}, over since: {}", last.at, last.reason))?;
     }
     if let Some(tasks) = status.tasks.filter(|tasks| !tasks.is_none()) {
-        output::line(&format!(
+        output::one_line(&format!(
             "  tasks: {} active, {} queued, {} lost, {} with something that nobody took (see `toolgate mcp tasks \
              --server {}`)",
             tasks.active, tasks.queued, tasks.lost, tasks.delivery_pending, status.name
         ))?;
     }
     if !status.capabilities.is_empty() {
-        output::line(&format!("  capabilities: {}", status.capabilities.join(", ")))?;
+        output::one_line(&format!("  capabilities: {}", status.capabilities.join(", ")))?;
     }
-    output::line(&format!("  pinned: {}", status.pinned))?;
+    output::one_line(&format!("  pinned: {}", status.pinned))?;
     for tool in &status.tools {
-        output::line(&format!("  {} ({}), pin {}", tool.name, tool.exposed, tool.pin))?;
+        output::one_line(&format!("  {} ({}), pin {}", tool.name, tool.exposed, tool.pin))?;
     }
     for (items, what) in
         [(&status.prompts, "prompt"), (&status.resources, "resource"), (&status.templates, "template")]
     {
         for item in items {
-            output::line(&format!("  {what} {}, pin {}", item.name, item.pin))?;
+            output::one_line(&format!("  {what} {}, pin {}", item.name, item.pin))?;
         }
     }
     if let Some(instructions) = &status.instructions {
-        output::line(&format!("  instructions, pin {}", instructions.pin))?;
+        output::one_line(&format!("  instructions, pin {}", instructions.pin))?;
     }
     for entry in &status.subscriptions {
         for uri in &entry.uris {
-            output::line(&format!("  subscription {uri}, {}", entry.standing(uri)))?;
+            output::one_line(&format!("  subscription {uri}, {}", entry.standing(uri)))?;
         }
     }
     blocked::print_of(status, None, "  ")?;
     for (tool, reason) in &status.dropped {
-        output::line(&format!("  left out: {tool}: {reason}"))?;
+        output::one_line(&format!("  left out: {tool}: {reason}"))?;
     }
     Ok(())
 }
