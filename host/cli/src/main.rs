@@ -43,7 +43,10 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return Failure::failed(format!("cannot start: {error}")).report(),
     };
-    let ended = runtime.block_on(commands::run(cli));
+    let ended = runtime.block_on(async {
+        sys::outlive_file_limit();
+        commands::run(cli).await
+    });
     // A blocking read of standard input must not keep the process once the work is done.
     runtime.shutdown_background();
     let lost = match toolgate_store::rows_given_up() {

@@ -33,6 +33,17 @@ pub(crate) fn detach() -> ExitCode {
     }
 }
 
+/// A write beyond the limit for files (`ulimit -f`) fails like one to a full disk, instead of ending the
+/// process: from then on a call whose row cannot be written is refused. To be called inside a runtime. What
+/// is started by this process has the system's default again.
+pub(crate) fn outlive_file_limit() {
+    use tokio::signal::unix::{SignalKind, signal};
+    // The handler stays when the stream of its signals is dropped.
+    if let Err(error) = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())) {
+        tracing::warn!(%error, "a file that reaches the limit for files (ulimit -f) will end this process");
+    }
+}
+
 /// Nothing that is printed from here on reaches whoever started this process.
 pub(crate) fn close_stdout() -> io::Result<()> {
     let nothing = std::fs::OpenOptions::new().write(true).open("/dev/null")?;

@@ -49,6 +49,8 @@ pub fn masked(config: &Config) -> Value {
             "max_sessions": config.serve.max_sessions,
             "max_sessions_per_token": config.serve.max_sessions_per_token,
             "max_running": config.serve.max_running,
+            "max_unread_mib": config.serve.max_unread_mib,
+            "max_unread_total_mib": config.serve.max_unread_total_mib,
             "max_tool_name": config.serve.max_tool_name,
             "behind_proxy": config.serve.behind_proxy,
         },

@@ -155,6 +155,10 @@ pub struct Serve {
     pub max_sessions_per_token: usize,
     /// Requests that run at once in one session, and of one token outside of sessions. Default 128.
     pub max_running: usize,
+    /// Replies that wait for one client to read, MiB. Default 128.
+    pub max_unread_mib: usize,
+    /// The same of all clients together. Default 512.
+    pub max_unread_total_mib: usize,
     /// Longest exposed tool name, 16 to 128 characters. Default 49.
     pub max_tool_name: usize,
     /// The operator's word that something in front ends TLS and is reached by nobody else.
@@ -174,6 +178,8 @@ impl Default for Serve {
             max_sessions: 1_024,
             max_sessions_per_token: 128,
             max_running: 128,
+            max_unread_mib: 128,
+            max_unread_total_mib: 512,
             max_tool_name: 49,
             behind_proxy: false,
         }

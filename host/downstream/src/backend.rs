@@ -9,12 +9,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast;
-use toolgate_gateway::Gateway;
+use toolgate_gateway::{Gateway, Lane};
 use toolgate_wire::{ErrorObject, Id, ListKind, Outcome};
 
 pub use toolgate_gateway::{
-    Abilities, Call, Caller, Change, Client, Deed, FalseClaim, Offers, Page, Progress, Subscriber, TaskVerb,
-    Told,
+    Abilities, Call, Caller, Change, Client, Deed, DroppedReply, FalseClaim, Offers, Page, Progress,
+    Subscriber, TaskVerb, Told,
 };
 
 /// What an agent can reach.
@@ -50,6 +50,11 @@ pub trait Backend: Send + Sync + 'static {
     async fn instructions(&self, caller: &Caller) -> Option<String>;
     /// Whether the configuration has this persona: a token may be older than that.
     fn has_persona(&self, persona: &str) -> bool;
+    /// Whether a server exists for this persona in this lane. What exists for others is not told apart from
+    /// what does not exist at all.
+    fn has_server(&self, persona: &str, lane: Lane, server: &str) -> bool;
+    /// A reply was dropped because its client does not read; it is written down.
+    fn note_dropped(&self, dropped: DroppedReply);
     /// A client claimed to be somebody else and is refused; it is written down.
     fn note_false_claim(&self, claim: FalseClaim);
     /// A session has ended: what was opened for it alone may be closed.
@@ -110,6 +115,14 @@ impl Backend for Arc<Gateway> {
 
     fn has_persona(&self, persona: &str) -> bool {
         self.config().personas.contains_key(persona)
+    }
+
+    fn has_server(&self, persona: &str, lane: Lane, server: &str) -> bool {
+        Gateway::has_server(self, persona, lane, server)
+    }
+
+    fn note_dropped(&self, dropped: DroppedReply) {
+        Gateway::note_dropped(self, dropped);
     }
 
     fn note_false_claim(&self, claim: FalseClaim) {

@@ -84,21 +84,29 @@ impl Claims {
 
     /// The claims in headers.
     pub(crate) fn of_headers(headers: &http::HeaderMap) -> Result<Self, ErrorObject> {
-        let read = |name: &str| match headers.get(name) {
-            None => Ok(None),
-            Some(value) => match value.to_str() {
-                Ok(text) => checked(name, text.to_owned()).map(Some),
-                Err(_) => Err(refused(name, "has bytes that are not visible ASCII")),
-            },
+        let text = |name: &str, value: &http::HeaderValue| match value.to_str() {
+            Ok(text) => checked(name, text.to_owned()),
+            Err(_) => Err(refused(name, "has bytes that are not visible ASCII")),
         };
+        let read = |name: &str| {
+            let mut values = headers.get_all(name).iter();
+            let first = values.next().map(|value| text(name, value)).transpose();
+            if values.next().is_some() { Err(refused(name, "is there more than once")) } else { first }
+        };
+        // Each line narrows: whoever wrote one of them meant that no other server is there.
+        let mut servers = None;
+        for line in headers.get_all(header::SERVERS) {
+            let line = text(header::SERVERS, line)?;
+            let names = line.split(',').map(str::trim).filter(|name| !name.is_empty());
+            let names: Arc<[String]> = names.map(str::to_owned).collect();
+            servers = both(Some(names), servers.as_ref());
+        }
         Ok(Self {
             persona: read(header::PERSONA)?,
             lane: read(header::LANE)?,
             run_id: read(header::RUN)?,
             thread_id: read(header::THREAD)?,
-            servers: read(header::SERVERS)?.map(|list| {
-                list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
-            }),
+            servers,
         })
     }
 

@@ -7,10 +7,12 @@ use async_trait::async_trait;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast;
+use toolgate_gateway::Lane;
 use toolgate_wire::{ErrorObject, Id, ListKind, Outcome, edit};
 
 use crate::backend::{
-    Backend, Call, Caller, Change, Deed, FalseClaim, Offers, Page, Progress, Subscriber, TaskVerb,
+    Backend, Call, Caller, Change, Deed, DroppedReply, FalseClaim, Offers, Page, Progress, Subscriber,
+    TaskVerb,
 };
 
 /// Steps that `chatty` tells, and bytes of each: together more than the buffers of any socket.
@@ -166,6 +168,12 @@ impl Backend for Fake {
     async fn instructions(&self, caller: &Caller) -> Option<String> {
         Some(format!("for {}", caller.persona))
     }
+
+    fn has_server(&self, _: &str, _: Lane, server: &str) -> bool {
+        server != "unknown"
+    }
+
+    fn note_dropped(&self, _: DroppedReply) {}
 
     fn note_false_claim(&self, _: FalseClaim) {}
 

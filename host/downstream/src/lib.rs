@@ -29,15 +29,17 @@ mod options;
 mod reply;
 mod running;
 mod stdio;
+mod unread;
 
 pub use backend::{
-    Abilities, Backend, Call, Caller, Change, Client, Deed, FalseClaim, Offers, Page, Progress, Subscriber,
-    TaskVerb, Told,
+    Abilities, Backend, Call, Caller, Change, Client, Deed, DroppedReply, FalseClaim, Offers, Page, Progress,
+    Subscriber, TaskVerb, Told,
 };
 pub use error::ServeError;
 pub use http::{HttpServer, serve_http};
 pub use options::{Credential, HttpOptions, StdioOptions, TokenCheck, TokenCheckError};
 pub use stdio::{serve_pipes, serve_stdio};
+pub use unread::Unread;
 
 #[cfg(test)]
 mod fake;

@@ -10,6 +10,8 @@ use tokio_util::sync::CancellationToken;
 use toolgate_gateway::Lane;
 use toolgate_wire::Limits;
 
+use crate::unread::Unread;
+
 /// Who holds a bearer token. Persona and lane come from here and from nowhere else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Credential {
@@ -60,6 +62,8 @@ pub struct StdioOptions {
     pub max_running: usize,
     /// Messages that wait for the client to read. When all places are taken, reading stops too.
     pub queue: usize,
+    /// What may wait for clients to read, of this client and of all that share it.
+    pub unread: Arc<Unread>,
     /// How long running calls may go on after the client closed its side.
     pub grace: Duration,
     /// Whether other sessions use the same gateway, which then outlives this one.
@@ -80,6 +84,7 @@ impl StdioOptions {
             limits: Limits::default(),
             max_running: 128,
             queue: 32,
+            unread: Arc::default(),
             grace: Duration::from_secs(5),
             is_shared: false,
             shutdown: CancellationToken::new(),
@@ -116,6 +121,8 @@ pub struct HttpOptions {
     pub max_connections: usize,
     /// Requests that may run at once in one legacy session, and of one token outside of sessions.
     pub max_running: usize,
+    /// What may wait for clients to read, of one token and of all clients that share it.
+    pub unread: Arc<Unread>,
     /// Time for one request's body to arrive.
     pub body_timeout: Duration,
     /// A call that takes longer is answered as a stream, so that nothing between mistakes it for dead.
@@ -146,6 +153,7 @@ impl HttpOptions {
             head_timeout: Duration::from_secs(10),
             max_connections: 2048,
             max_running: 128,
+            unread: Arc::default(),
             body_timeout: Duration::from_mins(1),
             stream_after: Duration::from_secs(5),
             limits: Limits::default(),

@@ -6,8 +6,9 @@
 //! moment to finish, then they are cancelled and the pipe is closed.
 //!
 //! **Bounds.** All writing goes through one task with a short queue. While the queue is full nothing is
-//! read, so a client that stops reading stops being served instead of filling memory; what can be held
-//! at most is `queue + max_running` messages.
+//! read, so a client that stops reading stops being served instead of filling memory. Nothing is read
+//! either while much waits, and a reply for which the budget has no room is replaced by an error
+//! ([`crate::unread`]).
 
 mod session;
 mod writer;
@@ -17,10 +18,11 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use toolgate_wire::line::LineDecoder;
 
-use crate::backend::Backend;
+use crate::backend::{Backend, DroppedReply};
 use crate::error::ServeError;
 use crate::options::StdioOptions;
-use session::Session;
+use crate::unread::Lost;
+use session::{CREDENTIAL, Session};
 use writer::Writer;
 
 /// Bytes read at once.
@@ -45,9 +47,23 @@ where
     R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let (writer, writing) = Writer::start(writer, options.queue);
+    let backend: Arc<dyn Backend> = Arc::new(backend);
+    let note = {
+        let (backend, persona) = (Arc::clone(&backend), options.persona.clone());
+        move |Lost { id, bytes, limit }: Lost| {
+            let credential = CREDENTIAL.to_owned();
+            backend.note_dropped(DroppedReply {
+                credential,
+                persona: persona.clone(),
+                request_id: id,
+                bytes,
+                limit,
+            });
+        }
+    };
+    let (writer, writing) = Writer::start(writer, options.queue, options.unread.client(), note);
     let shutdown = options.shutdown.clone();
-    let session = Session::new(Arc::new(backend), options, writer.clone());
+    let session = Session::new(backend, options, writer.clone());
     let read = tokio::select! {
         biased;
         () = shutdown.cancelled() => Ok(()),

@@ -62,6 +62,21 @@ pub struct FalseClaim {
     pub claimed: String,
 }
 
+/// A reply that its client did not get, because too much waited for it to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DroppedReply {
+    /// The credential of the client, as [`Caller::credential`].
+    pub credential: String,
+    /// As whom it acts.
+    pub persona: String,
+    /// The client's id of the request; none where the reply has none.
+    pub request_id: Option<toolgate_wire::Id>,
+    /// How long the reply was.
+    pub bytes: usize,
+    /// The key of the configuration that bounds what waits.
+    pub limit: &'static str,
+}
+
 impl Caller {
     /// A caller in the `main` lane that claims nothing.
     pub fn new(

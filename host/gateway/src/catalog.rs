@@ -2,13 +2,14 @@
 //!
 //! One engine lists tools, prompts, resources and templates. Every entry is decided by the hook list;
 //! what an adapter or a policy changes is shown changed. A server that is still starting is answered
-//! for from its approved surface; `list_changed` follows.
+//! for from its approved surface; one that was never seen is waited for a little, once; `list_changed` follows.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::value::RawValue;
+use tokio::task::JoinSet;
 use toolgate_config::Server;
 use toolgate_plugins::{Change, Facts, Hook, Moment};
 use toolgate_signing::{DefinitionKind, Digest};
@@ -19,6 +20,7 @@ use crate::apps;
 use crate::caller::Caller;
 use crate::decide::{self, Ruling, Verdict};
 use crate::find::offers;
+use crate::links::Key;
 use crate::pin::Approved;
 use crate::reply;
 use crate::surface::{self, Item, Raw, Surface};
@@ -27,8 +29,11 @@ use crate::{facts, redact};
 
 /// Entries of one page of a listing.
 pub const PAGE: usize = 1_000;
-/// How long a listing waits for a server of which nothing is approved yet.
+/// How long a listing waits for servers of which nothing is approved yet, where it would be empty without
+/// them.
 const FIRST_LISTING: Duration = Duration::from_secs(20);
+/// The same beside servers that are known: what is slow does not delay what is there.
+const BESIDE_OTHERS: Duration = Duration::from_secs(2);
 
 /// One page of a listing.
 #[derive(Debug)]
@@ -58,24 +63,68 @@ impl Gateway {
 
     /// The surfaces of all servers that exist for this caller, in the order of the configuration.
     pub(crate) async fn surfaces(self: &Arc<Self>, caller: &Caller) -> Vec<(Arc<Server>, Arc<Surface>)> {
-        let waiting: Vec<_> = self
-            .servers_of(caller)
-            .into_iter()
-            .map(|server| {
-                let (gateway, caller) = (Arc::clone(self), caller.clone());
-                tokio::spawn(async move {
-                    let surface = gateway.surface_at_once(&caller, &server).await;
-                    (server, surface)
-                })
-            })
-            .collect();
-        let mut surfaces = Vec::with_capacity(waiting.len());
-        for task in waiting {
-            if let Ok((server, Some(surface))) = task.await {
-                surfaces.push((server, surface));
+        let servers = self.servers_of(caller);
+        let mut found: Vec<_> = servers.iter().map(|server| self.surface_at_once(caller, server)).collect();
+        if found.iter().any(Option::is_none) {
+            self.await_unknown(caller, &servers, &mut found).await;
+        }
+        servers.into_iter().zip(found).filter_map(|(server, surface)| Some((server, surface?))).collect()
+    }
+
+    /// Waits a little for servers of which nothing is known, all at once. Whatever comes later is told of
+    /// as a change.
+    async fn await_unknown(
+        self: &Arc<Self>,
+        caller: &Caller,
+        servers: &[Arc<Server>],
+        found: &mut [Option<Arc<Surface>>],
+    ) {
+        let began = Instant::now();
+        let mut opening = JoinSet::new();
+        let mut awaited = BTreeMap::new();
+        for (index, server) in servers.iter().enumerate() {
+            if found.get(index).is_some_and(Option::is_some) {
+                continue;
+            }
+            awaited.insert(index, self.awaited(caller, server));
+            let (gateway, caller, server) = (Arc::clone(self), caller.clone(), Arc::clone(server));
+            opening.spawn(async move { (index, gateway.live(&caller, &server).await) });
+        }
+        loop {
+            let anything = found.iter().any(Option::is_some);
+            let limit = if anything { BESIDE_OTHERS } else { FIRST_LISTING };
+            let Some(left) = awaited.values().map(|before| limit.saturating_sub(*before)).max() else {
+                break;
+            };
+            let until = tokio::time::Instant::from_std(began + left);
+            match tokio::time::timeout_at(until, opening.join_next()).await {
+                Ok(Some(Ok((index, opened)))) => {
+                    awaited.remove(&index);
+                    let name = servers.get(index).map_or("", |server| server.name.as_str());
+                    match (opened, found.get_mut(index)) {
+                        (Ok(live), Some(place)) => *place = Some(live.surface.load_full()),
+                        (Err(error), _) => {
+                            tracing::warn!(server = name, %error, "nothing of it is listed");
+                        }
+                        (Ok(_), None) => {}
+                    }
+                }
+                // A task that panicked has said so.
+                Ok(Some(Err(_))) => {}
+                Ok(None) | Err(_) => break,
             }
         }
-        surfaces
+        for server in awaited.keys().filter_map(|index| servers.get(*index)) {
+            tracing::warn!(server = %server.name, "still starting; what it offers follows when it is ready");
+        }
+        // They go on: whoever comes next finds them further.
+        opening.detach_all();
+    }
+
+    /// How long this caller's place at a server is waited for already.
+    pub(crate) fn awaited(&self, caller: &Caller, server: &Server) -> Duration {
+        let link = self.links.claim(&Key::of(server, caller), server);
+        link.map_or(Duration::ZERO, |link| link.awaited())
     }
 
     /// What is known of these servers without waiting for any.
@@ -105,34 +154,18 @@ impl Gateway {
             .collect()
     }
 
-    /// Live, else approved, else whatever a short wait brings.
-    async fn surface_at_once(
-        self: &Arc<Self>,
-        caller: &Caller,
-        server: &Arc<Server>,
-    ) -> Option<Arc<Surface>> {
+    /// Live, else approved while it is opened; none where nothing is known of it.
+    fn surface_at_once(self: &Arc<Self>, caller: &Caller, server: &Arc<Server>) -> Option<Arc<Surface>> {
         if let Some(live) = self.live_now(caller, server) {
             return Some(live.surface.load_full());
         }
-        if let Some(surface) = self.approved_surface(server) {
-            let (gateway, caller, server) = (Arc::clone(self), caller.clone(), Arc::clone(server));
-            tokio::spawn(async move {
-                // Its failure is in the status and the log; the approved surface stands meanwhile.
-                let _ = gateway.live(&caller, &server).await;
-            });
-            return Some(surface);
-        }
-        match tokio::time::timeout(FIRST_LISTING, self.live(caller, server)).await {
-            Ok(Ok(live)) => Some(live.surface.load_full()),
-            Ok(Err(error)) => {
-                tracing::warn!(server = %server.name, %error, "nothing of it is listed");
-                None
-            }
-            Err(_) => {
-                tracing::warn!(server = %server.name, "still starting; what it offers follows when it is ready");
-                None
-            }
-        }
+        let surface = self.approved_surface(server)?;
+        let (gateway, caller, server) = (Arc::clone(self), caller.clone(), Arc::clone(server));
+        tokio::spawn(async move {
+            // Its failure is in the status and the log; the approved surface stands meanwhile.
+            let _ = gateway.live(&caller, &server).await;
+        });
+        Some(surface)
     }
 
     /// What the operator approved of a server, as a surface; none where nothing is approved.

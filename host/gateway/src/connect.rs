@@ -172,6 +172,7 @@ impl Gateway {
         self.note_connected(server, &opened, &surface);
         let live = Arc::new(Live { connection: opened, surface: ArcSwap::from_pointee(surface) });
         link.live.store(Some(Arc::clone(&live)));
+        link.settled();
         self.mind(&key, server);
         let place = (key, Arc::clone(link));
         // Who comes back for it later must not be stopped by the one who went.
@@ -273,6 +274,7 @@ impl Gateway {
         tracing::warn!(target: CONNECT_LOG, server = %server.name, %error, "cannot connect");
         self.note_connect_failed(server, &error);
         link.with_health(|health| health.failed(Instant::now(), error, jitter()));
+        link.settled();
     }
 }
 

@@ -121,8 +121,9 @@ impl Binding {
     fn frozen(&self, facts: &Facts) -> Option<Verdict> {
         let (reason, what) = self.current.as_ref()?.frozen(&facts.server)?;
         Some(Verdict::refused(format!(
-            "server '{}' is frozen by the operator: {reason}. The operator ends it with `toolgate thaw {what}`.",
-            facts.server
+            "server '{}' is frozen by the operator: {}. The operator ends it with `toolgate thaw {what}`.",
+            facts.server,
+            toolgate_base::display::escape(reason)
         )))
     }
 

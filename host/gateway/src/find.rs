@@ -194,14 +194,13 @@ impl Gateway {
         {
             return self.on_live(caller, server, uri, |surface| Some(resource(surface, &original))).await;
         }
-        let mut surfaces = Vec::new();
-        for server in &servers {
-            let surface = match self.known_surface(caller, server) {
-                Some(surface) => Some(surface),
-                None => self.live(caller, server).await.ok().map(|live| live.surface.load_full()),
-            };
-            surfaces.extend(surface.map(|surface| (server, surface)));
+        let mut surfaces = self.known_surfaces(caller);
+        if surfaces.len() < servers.len() {
+            // A server that hangs must not keep what others have.
+            surfaces = self.surfaces(caller).await;
         }
+        let surfaces: Vec<_> =
+            surfaces.iter().map(|(server, surface)| (server, Arc::clone(surface))).collect();
         let server = owner_of(&surfaces, uri)?;
         self.on_live(caller, server, uri, |surface| Some(resource(surface, uri))).await
     }

@@ -277,6 +277,9 @@ impl Path {
     }
 
     fn failed(&self, error: &RequestError) -> Stop {
+        if matches!(error, RequestError::Cancelled { .. }) && self.ended_by_freeze() {
+            return self.cut_off(error.may_have_run());
+        }
         let (row, code) = match error {
             RequestError::Cancelled { .. } => (AuditRow::cancelled(&self.call), ErrorCode::Cancelled),
             other => {

@@ -77,7 +77,7 @@ use toolgate_wire::envelope::Era;
 pub use abilities::Abilities;
 pub use apps::Audience;
 pub use call::Call;
-pub use caller::{Caller, FalseClaim};
+pub use caller::{Caller, DroppedReply, FalseClaim};
 pub use catalog::{PAGE, Page};
 pub use client::{AskError, Asker, Client};
 pub use connect::{CONNECT_LOG, OpenError};
@@ -246,6 +246,13 @@ impl Gateway {
 
     fn identity_text(&self, server: &Server) -> String {
         self.identities.get(&server.name).cloned().unwrap_or_default()
+    }
+
+    /// Whether a server that is enabled exists for this persona in this lane.
+    pub fn has_server(&self, persona: &str, lane: toolgate_config::Lane, server: &str) -> bool {
+        let caller = Caller { lane, ..Caller::new(persona, "", "", toolgate_wire::envelope::Era::Modern) };
+        let enabled = self.servers.get(server).is_some_and(|server| server.enabled);
+        enabled && self.binding(&caller, server).holds()
     }
 
     fn binding(&self, caller: &Caller, server: &str) -> Binding {

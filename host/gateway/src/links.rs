@@ -71,6 +71,9 @@ pub(crate) struct Link {
     made: Instant,
     /// Milliseconds after `made` at which somebody last took the connection.
     used: AtomicU64,
+    /// Milliseconds after `made`, and one more, at which somebody first waited to see what is there; 0
+    /// where nobody did since it was seen or failed.
+    awaited: AtomicU64,
 }
 
 /// What is known of a link beside the connection itself.
@@ -123,6 +126,7 @@ impl Link {
             }),
             made: Instant::now(),
             used: AtomicU64::new(0),
+            awaited: AtomicU64::new(0),
         }
     }
 
@@ -146,6 +150,21 @@ impl Link {
     /// How long nobody took the connection.
     pub(crate) fn idle(&self) -> Duration {
         self.made.elapsed().saturating_sub(Duration::from_millis(self.used.load(Ordering::Relaxed)))
+    }
+
+    /// How long somebody waits already to see what is there, counted from the first who did: what is stuck
+    /// is waited for once, and not by everybody anew.
+    pub(crate) fn awaited(&self) -> Duration {
+        let now = u64::try_from(self.made.elapsed().as_millis()).unwrap_or(u64::MAX).saturating_add(1);
+        match self.awaited.compare_exchange(0, now, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => Duration::ZERO,
+            Err(since) => Duration::from_millis(now.saturating_sub(since)),
+        }
+    }
+
+    /// It was seen, or it failed: the next who waits is the first again.
+    pub(crate) fn settled(&self) {
+        self.awaited.store(0, Ordering::Release);
     }
 
     /// Whether its place must be kept: it is open or being opened, or its failures still count.

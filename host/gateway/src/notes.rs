@@ -8,7 +8,7 @@ use toolgate_upstream::Connection;
 use toolgate_wire::{Id, ListKind};
 
 use crate::Gateway;
-use crate::caller::{Caller, FalseClaim};
+use crate::caller::{Caller, DroppedReply, FalseClaim};
 use crate::decide::Verdict;
 use crate::find::Handle;
 use crate::pin::Approved;
@@ -101,6 +101,15 @@ impl Gateway {
         }
         let rule = if verdict.decisions.is_empty() { "binding" } else { "policy" };
         self.note_refusal(AuditRow::denied(call, rule, verdict.by.as_deref(), &verdict.reason)).await;
+    }
+
+    /// That a reply was dropped because its client does not read. Not awaited, as nothing depends on it.
+    pub fn note_dropped(&self, dropped: DroppedReply) {
+        let DroppedReply { credential, persona, request_id, bytes, limit } = dropped;
+        tracing::warn!(credential, bytes, limit, "a reply was dropped because its client does not read");
+        let actor = Actor { persona: Some(persona), credential: Some(credential), ..Actor::default() };
+        let request = request_id.map(|id| id.to_json());
+        self.store.append_detached(AuditRow::reply_dropped(&actor, request, bytes, limit));
     }
 
     /// That a client claimed to be somebody else. Not awaited: nothing of it runs, whatever happens next.
@@ -279,9 +288,10 @@ fn warn_of_inert_names(server: &Server, surface: &Surface) {
 
 /// What is hidden in a document, as JSON; none where nothing is.
 fn findings(document: &Document) -> Option<serde_json::Value> {
-    // What is printable ASCII without an escape hides nothing, and nearly everything is.
+    // What is printable ASCII without an escape or a blob hides nothing, and nearly everything is.
     let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t');
-    if document.text().bytes().all(plain) && !document.text().contains("\\u") {
+    let text = document.text();
+    if text.bytes().all(plain) && !text.contains("\\u") && !text.contains("\"blob\"") {
         return None;
     }
     // A policy that asked has it looked for already.

@@ -46,12 +46,24 @@ fn apply(document: &str, edits: &[Edit]) -> Result<String, ChangeError> {
     Ok(text)
 }
 
-/// The document without what is hidden in its texts; all other bytes stay as they are. In a name of a member
-/// it is written out instead: without it the name could be one that means something, `resultType` for one.
+/// The document without what is hidden in its texts, blobs of text included; all other bytes stay as they
+/// are. In a name of a member it is written out instead: without it the name could be one that means
+/// something, `resultType` for one.
 pub(crate) fn without_hidden(document: &str) -> Result<String, EditError> {
-    edit::map_keys_and_values(document, &|key| hidden::find(key).map(|_| display::escape(key)), &|text| {
-        hidden::find(text).map(|_| hidden::strip(text))
-    })
+    let text = edit::map_keys_and_values(
+        document,
+        &|key| hidden::find(key).map(|_| display::escape(key)),
+        &|text| hidden::find(text).map(|_| hidden::strip(text)),
+    )?;
+    let blobs = toolgate_plugins::stripped_blobs(&text);
+    if blobs.is_empty() {
+        return Ok(text);
+    }
+    let blobs: Vec<(String, String)> =
+        blobs.into_iter().map(|(pointer, blob)| (pointer, edit::quote(&blob))).collect();
+    let edits: Vec<(&str, Option<&str>)> =
+        blobs.iter().map(|(pointer, blob)| (pointer.as_str(), Some(blob.as_str()))).collect();
+    edit::set_all(&text, &edits)
 }
 
 /// What a plugin made passes the same door as what a peer sends.
@@ -85,6 +97,14 @@ mod tests {
         let document = "{\"resultType\u{200b}\":\"input_required\",\"x\":{\"_meta\u{200b}\":\"a\u{200b}b\"}}";
         let text = redact(document, &[Redaction::HiddenText]).unwrap();
         assert_eq!(text, r#"{"resultType\\u{200b}":"input_required","x":{"_meta\\u{200b}":"ab"}}"#);
+    }
+
+    #[test]
+    fn a_blob_of_text_is_redacted_like_text_and_no_other_blob_se_01() {
+        // "a", U+200B and "b", as text and as a picture.
+        let document = r#"{"contents":[{"blob":"YeKAi2I=","mimeType":"text/plain; charset=utf-8"},{"mimeType":"image/png","blob":"YeKAi2I="}]}"#;
+        let text = redact(document, &[Redaction::HiddenText]).unwrap();
+        assert_eq!(text, document.replacen("YeKAi2I=", "YWI=", 1));
     }
 
     #[test]

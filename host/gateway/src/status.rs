@@ -1,7 +1,7 @@
 //! What an operator sees of servers and their tools. The same data for CLI and, later, console.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use toolgate_base::display::is_command_word;
@@ -20,6 +20,9 @@ use crate::pin::Approved;
 use crate::subscriptions::SubscriptionSummary;
 use crate::surface::{Item, Surface};
 use crate::tasks::TaskCounts;
+
+/// Longer than any start may take.
+const NO_HURRY: Duration = Duration::from_hours(24);
 
 /// `connected`, `starting`, `disabled` or `failed` (acceptance C29).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -160,6 +163,16 @@ impl Gateway {
     /// The status of every server of the configuration that this caller may see. With `connect`,
     /// those that are not open are opened first.
     pub async fn status(self: &Arc<Self>, caller: &Caller, connect: bool) -> Vec<ServerStatus> {
+        self.status_within(caller, connect.then_some(NO_HURRY)).await
+    }
+
+    /// The same, where a server is opened first, but waited for no longer than this, counted from the
+    /// first who waited for it; it is `starting` then. Nothing is opened without a time.
+    pub async fn status_within(
+        self: &Arc<Self>,
+        caller: &Caller,
+        patience: Option<Duration>,
+    ) -> Vec<ServerStatus> {
         let journal = self.store.tasks().inspect_err(|error| {
             tracing::error!(%error, "the journal of tasks cannot be read");
         });
@@ -172,7 +185,7 @@ impl Gateway {
                 let (gateway, caller, server) = (Arc::clone(self), caller.clone(), Arc::clone(server));
                 let journal = Arc::clone(&journal);
                 tokio::spawn(async move {
-                    let mut status = gateway.status_of(&caller, &server, connect).await;
+                    let mut status = gateway.status_of(&caller, &server, patience).await;
                     status.tasks =
                         journal.as_ref().as_ref().map(|tasks| gateway.task_counts(&server.name, tasks));
                     status
@@ -192,15 +205,18 @@ impl Gateway {
         self: &Arc<Self>,
         caller: &Caller,
         server: &Arc<Server>,
-        connect: bool,
+        patience: Option<Duration>,
     ) -> ServerStatus {
         let mut detail = None;
         // What the clients of this persona use is shown, whoever of them opened it.
-        if connect
+        if let Some(patience) = patience
             && server.enabled
             && self.link_in_use(caller, server).is_none_or(|link| link.live().is_none())
         {
-            detail = self.live(caller, server).await.err().map(|error| error.to_string());
+            let left = patience.saturating_sub(self.awaited(caller, server));
+            if let Ok(opened) = tokio::time::timeout(left, self.live(caller, server)).await {
+                detail = opened.err().map(|error| error.to_string());
+            }
         }
         let link = self.link_in_use(caller, server);
         let (trouble, standing) = link.as_ref().map(|link| link.standing()).unwrap_or_default();

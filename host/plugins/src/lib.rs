@@ -69,7 +69,7 @@ extern crate self as toolgate_plugins;
 mod tests;
 
 pub use adapter::Adapter;
-pub use capability::matching::hidden::{Finding as HiddenText, findings as hidden_text};
+pub use capability::matching::hidden::{Finding as HiddenText, findings as hidden_text, stripped_blobs};
 pub use contract::world_of;
 pub use decision::{Change, Decision, DecisionSet, Edit, Redaction, UnknownDecision};
 pub use error::{HostError, LoadError, LoadErrorKind};

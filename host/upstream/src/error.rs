@@ -57,14 +57,14 @@ pub enum ConnectError {
         detail: String,
     },
     /// No handshake within `timeouts.init`.
-    #[error("server `{server}` was not ready within {} s; raise `timeouts.init` if it needs longer{}", .after.as_secs_f32(), quoted_tail(.stderr))]
+    #[error("server `{server}` was not ready within {} s; raise `timeouts.init` if it needs longer{}", .after.as_secs_f32(), quoted_tail(.stderr.as_deref()))]
     InitTimeout {
         /// The server.
         server: String,
         /// The limit.
         after: Duration,
-        /// The last lines of its standard error.
-        stderr: String,
+        /// The last lines of its standard error; none of a server that is no child and has no such thing.
+        stderr: Option<String>,
     },
     /// The server wants a sign-in (HTTP 401 or 403).
     #[error(
@@ -276,11 +276,11 @@ fn quoted(detail: &str) -> String {
     if detail.is_empty() { String::new() } else { format!(" ({detail})") }
 }
 
-fn quoted_tail(stderr: &str) -> String {
-    if stderr.is_empty() {
-        "; it wrote nothing to stderr".to_owned()
-    } else {
-        format!("; its last words on stderr: {stderr}")
+fn quoted_tail(stderr: Option<&str>) -> String {
+    match stderr {
+        None => String::new(),
+        Some("") => "; it wrote nothing to stderr".to_owned(),
+        Some(stderr) => format!("; its last words on stderr: {stderr}"),
     }
 }
 

@@ -45,6 +45,7 @@ pub(crate) struct Greeted {
 pub(crate) async fn greet(spec: &ServerSpec, hint: Option<Era>) -> Result<Greeted, ConnectError> {
     // Kept outside, so that a timeout can still quote the child.
     let tail = Arc::new(Tail::logged(spec.limits.stderr_tail, spec.log.clone(), spec.mask.clone()));
+    let is_child = matches!(spec.transport, TransportSpec::Stdio { .. });
     let work = async {
         match &spec.transport {
             TransportSpec::Stdio { .. } => stdio::greet(spec, hint, &tail).await,
@@ -59,7 +60,7 @@ pub(crate) async fn greet(spec: &ServerSpec, hint: Option<Era>) -> Result<Greete
             Err(ConnectError::InitTimeout {
                 server: spec.name.clone(),
                 after: spec.timeouts.init,
-                stderr: tail.last_lines(5),
+                stderr: is_child.then(|| tail.last_lines(5)),
             })
         }
         Ok(greeted) => greeted,

@@ -46,6 +46,7 @@ mod logging;
 mod logs;
 mod lost;
 mod mended_asks;
+mod mended_flow;
 mod misbehaving;
 mod narrowed;
 mod notices;

@@ -117,7 +117,7 @@ const RESULTS: usize = 2_000;
 const BOUND_MIB: u64 = 700;
 
 #[test]
-fn memory_stays_bounded_when_a_client_stops_reading_and_everything_arrives_when_it_goes_on() {
+fn memory_stays_bounded_when_a_client_stops_reading_and_each_request_has_one_answer_when_it_goes_on() {
     let sandbox = fixture(&[], "");
     let mut child = sandbox
         .command(&["serve", "--stdio"])
@@ -147,7 +147,8 @@ fn memory_stays_bounded_when_a_client_stops_reading_and_everything_arrives_when_
         if text.contains(r#""result":"#) {
             answered += 1;
         } else if text.contains(r#""error":"#) {
-            assert!(text.contains("max_running"), "{}", &text[..text.len().min(300)]);
+            let named = text.contains("max_running") || text.contains("max_unread_mib");
+            assert!(named, "{}", &text[..text.len().min(300)]);
             refused += 1;
         }
     }
@@ -156,7 +157,7 @@ fn memory_stays_bounded_when_a_client_stops_reading_and_everything_arrives_when_
     let all = [child.id(), sandbox.gateway().unwrap()].map(toolgate_e2e::most_resident_mib);
     let _ = child.kill();
     let _ = child.wait();
-    assert!(answered >= 128, "{answered} answered, {refused} refused");
+    assert!(answered >= 120, "{answered} answered, {refused} refused");
     assert!(all.iter().all(|most| (1..BOUND_MIB).contains(most)), "{all:?} MiB");
 }
 

@@ -16,7 +16,9 @@ use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 use toolgate_config::{Config, Lane};
 use toolgate_downstream::local::{Claim, ClaimError, Door, DoorOptions, Holder, Manner, Standing, Want};
-use toolgate_downstream::{Credential, HttpOptions, HttpServer, StdioOptions, TokenCheck, TokenCheckError};
+use toolgate_downstream::{
+    Credential, HttpOptions, HttpServer, StdioOptions, TokenCheck, TokenCheckError, Unread,
+};
 use toolgate_store::Store;
 
 use crate::args::Serve;
@@ -88,6 +90,7 @@ async fn alone(config: Config, args: Serve) -> Result<(), Failure> {
         server_only: args.server,
         servers: args.servers.map(Into::into),
         max_running: config.serve.max_running,
+        unread: unread(&config.serve),
         lane: args.lane,
         shutdown: stop.clone(),
         ..StdioOptions::new(args.persona)
@@ -116,6 +119,7 @@ async fn http(
     let tokens = Arc::new(StoredTokens { store: context::store(config, "tokens")? });
     first_token(&config.data_dir, &tokens.store)?;
     let serve = config.serve.clone();
+    let unread = unread(&serve);
     let standing = standing(config);
     let data_dir = config.data_dir.clone();
     let stop = CancellationToken::new();
@@ -129,13 +133,15 @@ async fn http(
         max_sessions: serve.max_sessions,
         max_sessions_per_token: serve.max_sessions_per_token,
         max_running: serve.max_running,
+        unread: Arc::clone(&unread),
         server_only,
         shutdown: stop.clone(),
         ..HttpOptions::new(listen, tokens)
     };
     // Before any server is started: an address that is taken costs nobody anything.
     let http = HttpServer::bind(options).await.map_err(Failure::usage)?;
-    let (pool, gateway, _used) = Pool::begin(explicit.map(Path::to_owned), loaded, stop.clone()).await?;
+    let (pool, gateway, _used) =
+        Pool::begin(explicit.map(Path::to_owned), loaded, unread, stop.clone()).await?;
     let door = open(&claim)?;
     let signals = stop_on_signal(&stop);
     let options_of_door = DoorOptions { standing, idle_exit: None, shutdown: stop.clone() };
@@ -160,6 +166,11 @@ fn tell_address(address: SocketAddr, data_dir: &Path) {
     };
     output::note(&format!("serving MCP on http://{address}/mcp; agents need {token}; end it with Ctrl-C"));
     tracing::info!(%address, "listening");
+}
+
+/// What may wait for the clients of this process to read.
+fn unread(serve: &toolgate_config::Serve) -> Arc<Unread> {
+    Arc::new(Unread::new(serve.max_unread_mib << 20, serve.max_unread_total_mib << 20))
 }
 
 /// Takes the data directory for this process, or says who has it.

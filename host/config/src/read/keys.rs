@@ -51,6 +51,8 @@ pub(crate) const SERVE: Keys = Keys {
         "max_sessions",
         "max_sessions_per_token",
         "max_running",
+        "max_unread_mib",
+        "max_unread_total_mib",
         "max_tool_name",
         "behind_proxy",
     ],

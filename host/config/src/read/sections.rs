@@ -172,6 +172,9 @@ fn read_serve(reader: &mut Reader<'_>, item: Item) -> Serve {
         ("max_sessions", 1, 65_536, &mut serve.max_sessions),
         ("max_sessions_per_token", 1, 65_536, &mut serve.max_sessions_per_token),
         ("max_running", 1, 65_536, &mut serve.max_running),
+        // Room for one reply of the largest size, at least.
+        ("max_unread_mib", 17, 65_536, &mut serve.max_unread_mib),
+        ("max_unread_total_mib", 64, 65_536, &mut serve.max_unread_total_mib),
         ("max_tool_name", 16, 128, &mut serve.max_tool_name),
     ] {
         if let Some(item) = fields.take(key) {

@@ -139,6 +139,13 @@ pub(super) async fn admit(shared: &Shared, target: Target, parts: &Parts) -> Che
         )
         .into());
     }
+    if let Some(named) = &target.server
+        && !shared.backend.has_server(&credential.persona, credential.lane, named)
+    {
+        let text =
+            "this persona has no server of the name in the path; `toolgate mcp list` shows those it has";
+        return Err(answer::refuse(StatusCode::NOT_FOUND, text).into());
+    }
     let server_only = alone.cloned().or(target.server);
     Ok(Admitted { credential, server_only, plain_names: alone.is_some(), claims, token })
 }

@@ -10,6 +10,7 @@ use http_body_util::{BodyExt, Empty, Full};
 use toolgate_wire::{ErrorObject, Id, Outcome, codes};
 
 use crate::reply;
+use crate::unread::Waiting;
 
 /// A body of either kind: whole, or a stream of events.
 pub(super) type Body = UnsyncBoxBody<Bytes, Infallible>;
@@ -22,8 +23,8 @@ pub(super) type Checked<T> = Result<T, Box<Reply>>;
 const ACCEL: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// A JSON body.
-pub(super) fn json(status: StatusCode, text: String) -> Reply {
-    let mut reply = Response::new(Full::new(Bytes::from(text)).boxed_unsync());
+pub(super) fn json(status: StatusCode, text: impl Into<Waiting>) -> Reply {
+    let mut reply = Response::new(Full::new(text.into().into_bytes()).boxed_unsync());
     *reply.status_mut() = status;
     reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     reply.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -23,9 +23,10 @@ use super::sessions::Session;
 use super::share::Share;
 use super::stream::{self, Item};
 use crate::asking::{Outlet, SessionAsker};
-use crate::backend::Client;
+use crate::backend::{Client, DroppedReply};
 use crate::call::Asked;
 use crate::running::Ticket;
+use crate::unread::{Lost, Waiting, Waits};
 use crate::{call, reply};
 
 /// The place that a running request takes, by which it is also cancelled.
@@ -38,9 +39,9 @@ pub(super) enum Hold {
 
 /// What a running request has to tell.
 enum Event {
-    Step(String),
+    Step(Waiting),
     /// The reply and its status; no reply if the request was cancelled.
-    Done(StatusCode, Option<String>),
+    Done(StatusCode, Option<Waiting>),
 }
 
 /// Runs a request and answers it in a form its client reads.
@@ -53,14 +54,18 @@ pub(super) async fn run(
     hold: Hold,
     session: Option<&Session>,
 ) -> Reply {
+    let waits = shared.options.unread.client_named(&asked.caller.credential);
+    if waits.is_crowded() {
+        return answer::too_many(&waits.crowded_text());
+    }
     let cancel = hold.cancelled(shared);
     let guard = cancel.clone().drop_guard();
     let (events, mut told) = mpsc::channel(stream::QUEUE);
     // A question is an event before the reply, which only a stream can hold.
     if let Some(session) = session.filter(|_| accepts.events) {
-        asked.client = client_of(session, &events);
+        asked.client = client_of(session, &events, &waits);
     }
-    shared.tasks.spawn(work(Arc::clone(shared), asked, cancel, hold, events));
+    shared.tasks.spawn(work(Arc::clone(shared), asked, cancel, hold, (events, waits)));
     let patience = tokio::time::sleep(shared.options.stream_after);
     tokio::pin!(patience);
     loop {
@@ -80,12 +85,13 @@ pub(super) async fn run(
 }
 
 /// Runs a request without anybody to tell its steps to; `None` if it was cancelled.
-pub(super) async fn run_quietly(shared: &Arc<Shared>, asked: Asked, ticket: Ticket) -> Option<String> {
+pub(super) async fn run_quietly(shared: &Arc<Shared>, asked: Asked, ticket: Ticket) -> Option<Waiting> {
+    let waits = shared.options.unread.client_named(&asked.caller.credential);
     let hold = Hold::Session(ticket);
     let cancel = hold.cancelled(shared);
     let _guard = cancel.clone().drop_guard();
     let (events, mut told) = mpsc::channel(stream::QUEUE);
-    shared.tasks.spawn(work(Arc::clone(shared), asked, cancel, hold, events));
+    shared.tasks.spawn(work(Arc::clone(shared), asked, cancel, hold, (events, waits)));
     loop {
         match told.recv().await? {
             Event::Step(_) => {}
@@ -95,7 +101,7 @@ pub(super) async fn run_quietly(shared: &Arc<Shared>, asked: Asked, ticket: Tick
 }
 
 /// A finished reply in the form its client reads.
-pub(super) fn at_once(status: StatusCode, reply: Option<String>, accepts: Accepts) -> Reply {
+pub(super) fn at_once(status: StatusCode, reply: Option<Waiting>, accepts: Accepts) -> Reply {
     match reply {
         Some(text) if accepts.json => answer::json(status, text),
         None if !accepts.events => answer::empty(StatusCode::NO_CONTENT),
@@ -128,25 +134,41 @@ async fn work(
     asked: Asked,
     cancel: CancellationToken,
     hold: Hold,
-    events: mpsc::Sender<Event>,
+    (events, waits): (mpsc::Sender<Event>, Arc<Waits>),
 ) {
     let (id, era) = (asked.request.id.clone(), asked.caller.era);
+    let (credential, persona) = (asked.caller.credential.clone(), asked.caller.persona.clone());
+    let backend = Arc::clone(&shared.backend);
     // Progress may be lost, so it never waits for a client that reads slowly.
-    let progress = |step: String| drop(events.try_send(Event::Step(step)));
+    let progress = |step: String| {
+        if let Some(step) = waits.may_lose(step) {
+            drop(events.try_send(Event::Step(step)));
+        }
+    };
     let outcome = call::respond(&shared.backend, asked, &cancel, &progress).await;
     let status = if era == Era::Modern { answer::modern_status(&outcome) } else { StatusCode::OK };
     let wanted = hold.finish();
+    let mut note = |Lost { id, bytes, limit }: Lost| {
+        let (credential, persona) = (credential.clone(), persona.clone());
+        backend.note_dropped(DroppedReply { credential, persona, request_id: id, bytes, limit });
+    };
     let text = wanted.then(|| reply::response(Some(&id), outcome));
+    let text = text.and_then(|text| waits.reply(text, &mut note));
     drop(events.send(Event::Done(status, text)).await);
 }
 
 /// The client of a session, asked on the stream of the request at hand: that one is open, and whoever
 /// reads it is the one who waits.
-fn client_of(session: &Session, events: &mpsc::Sender<Event>) -> Client {
-    let events = events.clone();
+fn client_of(session: &Session, events: &mpsc::Sender<Event>, waits: &Arc<Waits>) -> Client {
+    let (events, waits) = (events.clone(), Arc::clone(waits));
     let outlet: Outlet = Arc::new(move |text| {
-        let events = events.clone();
-        Box::pin(async move { events.send(Event::Step(text)).await.is_ok() })
+        let (events, text) = (events.clone(), waits.may_lose(text));
+        Box::pin(async move {
+            match text {
+                Some(text) => events.send(Event::Step(text)).await.is_ok(),
+                None => false,
+            }
+        })
     });
     let asker = SessionAsker::new(Arc::clone(&session.asking), outlet);
     Client::session(session.abilities, asker)

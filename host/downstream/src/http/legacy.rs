@@ -24,6 +24,7 @@ use crate::caller::{Claims, both};
 use crate::changes::ListChanges;
 use crate::inbound::Refusal;
 use crate::running::Ticket;
+use crate::unread::Waiting;
 use crate::{legacy, listening, reply};
 
 /// Carries the session id both ways.
@@ -85,7 +86,11 @@ pub(super) async fn batch(
             "batches exist only in protocol version 2025-03-26; send one message per request",
         );
     }
-    let mut replies = Vec::new();
+    let waits = shared.options.unread.client_named(&admitted.credential.id);
+    if waits.is_crowded() {
+        return answer::too_many(&waits.crowded_text());
+    }
+    let mut replies: Vec<Waiting> = Vec::new();
     let mut running = Vec::new();
     for item in items {
         match item {
@@ -94,10 +99,14 @@ pub(super) async fn batch(
                     let asked = asked(&session, caller, request);
                     running.push(exchange::run_quietly(shared, asked, ticket));
                 }
-                Err(error) => replies.push(reply::response(Some(&request.id), Outcome::Error(error))),
+                Err(error) => {
+                    replies.push(reply::response(Some(&request.id), Outcome::Error(error)).into());
+                }
             },
             Ok(message) => note(&session, &message),
-            Err(refusal) => replies.push(reply::response(refusal.id.as_ref(), Outcome::Error(refusal.error))),
+            Err(refusal) => {
+                replies.push(reply::response(refusal.id.as_ref(), Outcome::Error(refusal.error)).into());
+            }
         }
     }
     let expects_reply = !running.is_empty() || !replies.is_empty();
@@ -105,7 +114,7 @@ pub(super) async fn batch(
     if !expects_reply {
         return answer::empty(StatusCode::ACCEPTED);
     }
-    let text = (!replies.is_empty()).then(|| format!("[{}]", replies.join(",")));
+    let text = (!replies.is_empty()).then(|| Waiting::array(replies));
     exchange::at_once(StatusCode::OK, text, accepts)
 }
 
@@ -182,6 +191,7 @@ async fn announce(
     items: mpsc::Sender<Item>,
 ) {
     let replaced = session.open_stream();
+    let waits = shared.options.unread.client_named(&admitted.credential.id);
     loop {
         let messages = tokio::select! {
             () = shared.options.shutdown.cancelled() => break,
@@ -194,7 +204,7 @@ async fn announce(
             },
             told = session.subscriber.next() => listening::legacy_messages(told),
         };
-        for message in messages {
+        for message in messages.into_iter().filter_map(|message| waits.may_lose(message)) {
             // A stream that is gone is noticed above.
             let _ = items.send(Item::Message(message)).await;
         }

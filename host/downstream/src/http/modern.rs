@@ -76,11 +76,12 @@ pub(super) fn contradiction(parts: &Parts, request: &Request) -> Option<ErrorObj
 
 /// What intermediaries read in the headers must be what the body says.
 fn compare_headers(parts: &Parts, request: &Request) -> Result<(), HeaderMismatch> {
-    let get = |name: &str| {
-        let mut values = parts.headers.get_all(name).iter();
-        let first = values.next()?.to_str().ok()?.to_owned();
-        values.next().is_none().then_some(first)
-    };
+    for name in [headers::PROTOCOL_VERSION, headers::METHOD, headers::NAME] {
+        if parts.headers.get_all(name).iter().nth(1).is_some() {
+            return Err(HeaderMismatch { header: name.to_owned(), fault: HeaderFault::Repeated });
+        }
+    }
+    let get = |name: &str| Some(parts.headers.get(name)?.to_str().ok()?.to_owned());
     let params = request.params.as_deref().map(RawValue::get);
     headers::check(&request.method, params, &get)
 }
@@ -96,7 +97,7 @@ fn param_headers(parts: &Parts) -> Result<Vec<(String, String)>, HeaderMismatch>
         }
         let refused = |fault| HeaderMismatch { header: name.to_owned(), fault };
         if found.iter().any(|(have, _)| have == name) {
-            return Err(refused(HeaderFault::Different));
+            return Err(refused(HeaderFault::Repeated));
         }
         let value = value.to_str().map_err(|_| refused(HeaderFault::Undecodable))?;
         found.push((name.to_owned(), value.to_owned()));
@@ -151,7 +152,8 @@ async fn tell(
             return;
         }
     };
-    let _ = items.send(Item::Message(first)).await;
+    let waits = shared.options.unread.client_named(&admitted.credential.id);
+    let _ = items.send(Item::Message(first.into())).await;
     let outcome = loop {
         let step = tokio::select! {
             () = items.closed() => return,
@@ -162,12 +164,12 @@ async fn tell(
         match step {
             Step::End(outcome) => break outcome,
             Step::Tell(messages) => {
-                for message in messages {
+                for message in messages.into_iter().filter_map(|message| waits.may_lose(message)) {
                     // A stream that is gone is noticed above.
                     let _ = items.send(Item::Message(message)).await;
                 }
             }
         }
     };
-    drop(items.send(Item::Last(Some(reply::response(Some(&id), outcome)))).await);
+    drop(items.send(Item::Last(Some(reply::response(Some(&id), outcome).into()))).await);
 }

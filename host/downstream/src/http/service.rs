@@ -130,5 +130,5 @@ pub(super) fn version(parts: &Parts) -> Option<&str> {
 
 /// An outcome as a finished reply, for the few requests that need no task.
 pub(super) fn immediate(id: &toolgate_wire::Id, outcome: Outcome, accepts: Accepts) -> Reply {
-    super::exchange::at_once(StatusCode::OK, Some(reply::response(Some(id), outcome)), accepts)
+    super::exchange::at_once(StatusCode::OK, Some(reply::response(Some(id), outcome).into()), accepts)
 }

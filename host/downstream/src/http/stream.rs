@@ -16,6 +16,7 @@ use tokio_util::sync::DropGuard;
 use toolgate_wire::sse;
 
 use super::answer::Body;
+use crate::unread::Waiting;
 
 /// Events that wait for the client to read.
 pub(super) const QUEUE: usize = 16;
@@ -23,9 +24,9 @@ pub(super) const QUEUE: usize = 16;
 /// Something to send.
 pub(super) enum Item {
     /// A message in between.
-    Message(String),
+    Message(Waiting),
     /// The last message, or the end without one.
-    Last(Option<String>),
+    Last(Option<Waiting>),
 }
 
 struct State {
@@ -51,7 +52,7 @@ pub(super) fn body(
 }
 
 /// The body of one event.
-pub(super) fn single(message: Option<String>) -> Body {
+pub(super) fn single(message: Option<Waiting>) -> Body {
     let (_, items) = mpsc::channel(1);
     body(Some(Item::Last(message)), items, Duration::from_mins(1), None)
 }
@@ -64,7 +65,7 @@ async fn next(mut state: State) -> Option<(Result<Frame<Bytes>, Infallible>, Sta
         Some(item) => Some(item),
         None => match tokio::time::timeout(state.keep_alive, state.items.recv()).await {
             Ok(item) => item,
-            Err(_) => return Some((Ok(frame(sse::KEEP_ALIVE.to_owned())), state)),
+            Err(_) => return Some((Ok(frame(sse::KEEP_ALIVE.to_owned().into())), state)),
         },
     };
     let message = match item? {
@@ -74,9 +75,9 @@ async fn next(mut state: State) -> Option<(Result<Frame<Bytes>, Infallible>, Sta
             message?
         }
     };
-    Some((Ok(frame(sse::encode(None, None, &message))), state))
+    Some((Ok(frame(message.map(|text| sse::encode(None, None, text)))), state))
 }
 
-fn frame(text: String) -> Frame<Bytes> {
-    Frame::data(Bytes::from(text))
+fn frame(text: Waiting) -> Frame<Bytes> {
+    Frame::data(text.into_bytes())
 }

@@ -11,8 +11,9 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use super::greeting::{Hello, MAX_GREETING, Refused, Reply, line_of, read_line};
 use super::{own_user, socket};
 
-/// How long the first word of a gateway may take. It may load its configuration and its plugins anew.
-const ANSWER: Duration = Duration::from_mins(2);
+/// How long a gateway may be silent. One that is at work on the answer says so more often
+/// (`Reply::Wait`): it may load its configuration and its plugins anew, or start a server.
+const SILENCE: Duration = Duration::from_secs(10);
 
 /// A connection that was greeted.
 #[derive(Debug)]
@@ -39,6 +40,12 @@ pub enum DialError {
         "the socket in this data directory is served by user {0}, which is not this one; nothing was sent"
     )]
     Stranger(u32),
+    /// Somebody listens and says nothing.
+    #[error("the gateway of this data directory{} did not answer within {} s", named(*.pid), SILENCE.as_secs())]
+    Silent {
+        /// Its process, as the kernel states it; none where it does not.
+        pid: Option<i32>,
+    },
     /// The system failed.
     #[error("the gateway of this data directory cannot be reached: {0}")]
     Io(io::Error),
@@ -74,22 +81,33 @@ pub async fn dial(data_dir: &Path) -> Result<Option<UnixStream>, DialError> {
 /// # Errors
 /// [`DialError::Refused`] with the gateway's reason, [`DialError::Gone`] where it ended meanwhile.
 pub async fn greet(stream: UnixStream, hello: &Hello) -> Result<Connected, DialError> {
+    let pid = stream.peer_cred().ok().and_then(|peer| peer.pid());
     let (from, mut to) = stream.into_split();
     let mut from = BufReader::new(from);
     let line = line_of(hello).map_err(DialError::Io)?;
-    if to.write_all(&line).await.is_err() {
+    let written = tokio::time::timeout(SILENCE, to.write_all(&line)).await;
+    if written.map_err(|_| DialError::Silent { pid })?.is_err() {
         return Err(DialError::Gone);
     }
-    let answer = tokio::time::timeout(ANSWER, read_line::<Reply>(&mut from, MAX_GREETING)).await;
-    let reply = match answer {
-        Ok(Ok(Some(reply))) => reply,
-        Ok(Err(error)) if error.kind() == ErrorKind::InvalidData => return Err(DialError::Io(error)),
-        Ok(Ok(None) | Err(_)) => return Err(DialError::Gone),
-        Err(_) => return Err(DialError::Io(io::Error::new(ErrorKind::TimedOut, "it does not answer"))),
+    let reply = loop {
+        let answer = tokio::time::timeout(SILENCE, read_line::<Reply>(&mut from, MAX_GREETING)).await;
+        match answer {
+            Ok(Ok(Some(Reply::Wait))) => {}
+            Ok(Ok(Some(reply))) => break reply,
+            Ok(Err(error)) if error.kind() == ErrorKind::InvalidData => return Err(DialError::Io(error)),
+            Ok(Ok(None) | Err(_)) => return Err(DialError::Gone),
+            Err(_) => return Err(DialError::Silent { pid }),
+        }
     };
     match reply {
+        // Taken above.
+        Reply::Wait => Err(DialError::Gone),
         Reply::Welcome { pid } => Ok(Connected { from, to, pid, value: None }),
         Reply::Done { value } => Ok(Connected { from, to, pid: 0, value: Some(value) }),
         Reply::Refused(refused) => Err(refused.into()),
     }
+}
+
+fn named(pid: Option<i32>) -> String {
+    pid.map_or_else(String::new, |pid| format!(" (process {pid})"))
 }

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
@@ -17,6 +17,7 @@ use tokio::io::{AsyncRead, AsyncWriteExt as _, BufReader, ReadBuf};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
+use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolgate_gateway::Gateway;
@@ -29,6 +30,10 @@ use crate::stdio::serve_pipes;
 
 /// How long a greeting may take.
 const GREETING: Duration = Duration::from_secs(10);
+/// How often a client hears that the answer is being worked on; well within its patience.
+const WORD: Duration = Duration::from_secs(2);
+/// How often the door looks whether its socket is still where clients look for it.
+const LOOK: Duration = Duration::from_secs(1);
 /// The least pause between two looks at whether something still goes on.
 const BUSY: Duration = Duration::from_millis(250);
 /// Longest greeting that a client may send, bytes: a name and its variables.
@@ -79,6 +84,9 @@ pub enum Ended {
 pub struct Door {
     listener: UnixListener,
     path: PathBuf,
+    data_dir: PathBuf,
+    /// Device and number of the socket's file, by which it is known again.
+    mark: Option<(u64, u64)>,
 }
 
 impl Door {
@@ -88,21 +96,43 @@ impl Door {
     /// # Errors
     /// What the system says.
     pub fn open(claim: &Claim) -> io::Result<Self> {
-        let (path, held) = socket(claim.data_dir())?;
+        Self::at(claim.data_dir())
+    }
+
+    fn at(data_dir: &Path) -> io::Result<Self> {
+        let (path, held) = socket(data_dir)?;
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
         }
         let listener = UnixListener::bind(&path)?;
         drop(held);
-        let path = super::run_dir(claim.data_dir()).join("gateway.sock");
+        let path = super::run_dir(data_dir).join("gateway.sock");
         // The directory lets nobody in meanwhile.
         std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
-        Ok(Self { listener, path })
+        let mark = mark(&path);
+        Ok(Self { listener, path, data_dir: data_dir.to_owned(), mark })
+    }
+
+    /// Makes the socket anew where its file is gone or another one: whoever cleaned up took the only way
+    /// in, and the directory stays claimed, so that nobody else could serve it.
+    fn mend(&mut self) {
+        if mark(&self.path) == self.mark {
+            return;
+        }
+        match Self::at(&self.data_dir) {
+            Ok(anew) => {
+                tracing::warn!(path = %self.path.display(), "the socket was removed; it is made anew");
+                *self = anew;
+            }
+            Err(error) => {
+                tracing::error!(%error, path = %self.path.display(), "the socket was removed and cannot be made anew");
+            }
+        }
     }
 
     /// Lets clients in until it is told to stop or nobody is left.
-    pub async fn keep(self, behind: Arc<dyn Answering>, options: DoorOptions) -> Ended {
+    pub async fn keep(mut self, behind: Arc<dyn Answering>, options: DoorOptions) -> Ended {
         let options = Arc::new(options);
         let mut greeters = Greeters::default();
         let (guests, count) = watch::channel(0usize);
@@ -110,11 +140,17 @@ impl Door {
         let tasks = TaskTracker::new();
         let alone = alone(count, options.idle_exit, Arc::clone(&behind));
         tokio::pin!(alone);
+        let mut look = tokio::time::interval(LOOK);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let ended = loop {
             let accepted = tokio::select! {
                 biased;
                 () = options.shutdown.cancelled() => break Ended::Told,
                 accepted = self.listener.accept() => accepted,
+                _ = look.tick() => {
+                    self.mend();
+                    continue;
+                }
                 () = &mut alone => break Ended::Idle,
             };
             match accepted {
@@ -148,6 +184,12 @@ impl Door {
         tasks.wait().await;
         ended
     }
+}
+
+/// By what a socket's file is known again; none where there is no file.
+fn mark(path: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
 /// Resolves when there was nobody for so long, and nothing goes on.
@@ -240,13 +282,13 @@ impl Guest {
         }
         if !matches!(hello.want, Want::Session { .. }) {
             let answer = tokio::select! {
-                answer = self.behind.answer(&hello) => answer,
+                answer = working(&mut to, self.behind.answer(&hello)) => answer?,
                 () = self.options.shutdown.cancelled() => return Ok(()),
             };
             let reply = answer.map_or_else(Reply::Refused, |value| Reply::Done { value });
             return say(&mut to, &reply).await;
         }
-        match self.behind.room(&hello).await {
+        match working(&mut to, self.behind.room(&hello)).await? {
             Err(refused) => say(&mut to, &Reply::Refused(refused)).await,
             Ok(room) => {
                 say(&mut to, &Reply::Welcome { pid: std::process::id() }).await?;
@@ -302,6 +344,18 @@ fn has_hung_up(stream: &UnixStream) -> bool {
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     rustix::event::poll(&mut polled, Some(&now)).is_ok()
         && polled.iter().any(|polled| polled.revents().contains(PollFlags::HUP))
+}
+
+/// Waits for an answer, and tells the client so meanwhile: one that hears nothing takes the gateway for
+/// dead.
+async fn working<T>(to: &mut OwnedWriteHalf, answer: impl Future<Output = T>) -> io::Result<T> {
+    tokio::pin!(answer);
+    loop {
+        match tokio::time::timeout(WORD, &mut answer).await {
+            Ok(answer) => return Ok(answer),
+            Err(_) => say(to, &Reply::Wait).await?,
+        }
+    }
 }
 
 async fn say(to: &mut OwnedWriteHalf, reply: &Reply) -> io::Result<()> {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _};
 
 /// The number of this exchange; a change of its meaning is another number.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 /// Longest line of a greeting or a reply, bytes. A status of many servers is the longest.
 pub const MAX_GREETING: u64 = 64 * 1024 * 1024;
 
@@ -69,6 +69,8 @@ pub enum Want {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "snake_case")]
 pub enum Reply {
+    /// It lives and is at work on the answer; another line follows.
+    Wait,
     /// From here on MCP passes.
     Welcome {
         /// The process of the gateway.

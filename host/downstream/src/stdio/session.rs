@@ -30,7 +30,7 @@ use crate::running::{Running, Ticket};
 use crate::{legacy, modern, reply};
 
 /// What a client on pipes is known by in grants and rows.
-const CREDENTIAL: &str = "stdio";
+pub(super) const CREDENTIAL: &str = "stdio";
 /// How long cancelled calls may take to notice.
 const CANCEL_WAIT: Duration = Duration::from_secs(1);
 

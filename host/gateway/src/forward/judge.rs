@@ -93,6 +93,37 @@ impl Path {
         Stop(reply::refuse(self.deed, ErrorCode::Denied, &text, &details))
     }
 
+    /// Whether it was a freeze, and not its client, that ended this request.
+    pub(super) fn ended_by_freeze(&self) -> bool {
+        self.frozen.is_cancelled() && !self.waiting.cancel.is_cancelled()
+    }
+
+    /// That its server was frozen, with the operator's reason where the freeze still stands.
+    pub(crate) fn frozen_words(&self) -> String {
+        let server = &self.handle.server.name;
+        let current = self.gateway.watch.current();
+        match current.frozen(server) {
+            Some((reason, thaw)) => format!(
+                "server '{server}' was frozen by the operator: {}. The operator ends it with `toolgate thaw {thaw}`",
+                toolgate_base::display::escape(reason)
+            ),
+            None => format!("server '{server}' was frozen by the operator"),
+        }
+    }
+
+    /// A freeze that came while the server had the request.
+    pub(super) fn cut_off(&self, may_have_run: bool) -> Stop {
+        let words = self.frozen_words();
+        self.note(AuditRow::cancelled(&self.call).with("reason", words.as_str()));
+        let ran = if may_have_run {
+            "The request had been sent: it may have run, its server was told to cancel it, and it is not \
+             repeated"
+        } else {
+            "Nothing was sent"
+        };
+        self.refuse(ErrorCode::Cancelled, &format!("{words}. {ran}."))
+    }
+
     /// A freeze that came after the verdict: judged anew the call is denied, with the operator's reason.
     pub(super) async fn refuse_frozen(&self, document: &Document) -> Result<(), Stop> {
         if !self.frozen.is_cancelled() {

@@ -203,7 +203,7 @@ impl Path {
                 entry.request_cancel("freeze");
                 left.disarm();
                 entry.detached.cancel();
-                let text = format!("server '{}' was frozen by the operator; the task is cancelled", server.name);
+                let text = format!("{}. The task is cancelled; it may have run.", self.frozen_words());
                 self.gateway.note_refusal(AuditRow::denied(&self.call, "freeze", None, &text)).await;
                 Err(self.refuse(ErrorCode::Denied, &text))
             }

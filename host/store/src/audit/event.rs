@@ -144,6 +144,8 @@ pub enum Event {
     OperatorProofRefused,
     /// A client claimed a persona or a lane that its credential does not bear out.
     CallerRefused,
+    /// A reply did not go out because its client does not read.
+    ReplyDropped,
     /// A plugin was installed or updated; says by whom it was accepted.
     PluginInstalled,
     /// An installed plugin was removed.
@@ -257,6 +259,7 @@ impl Event {
         Self::OperatorProofSet,
         Self::OperatorProofRefused,
         Self::CallerRefused,
+        Self::ReplyDropped,
         Self::PluginInstalled,
         Self::PluginRemoved,
         Self::PluginDenied,
@@ -350,6 +353,7 @@ impl Event {
             Self::OperatorProofSet => "operator_proof_set",
             Self::OperatorProofRefused => "operator_proof_refused",
             Self::CallerRefused => "caller_refused",
+            Self::ReplyDropped => "reply_dropped",
             Self::PluginInstalled => "plugin_installed",
             Self::PluginRemoved => "plugin_removed",
             Self::PluginDenied => "plugin_denied",
@@ -446,6 +450,7 @@ impl Event {
             Self::OperatorProofSet => "operator.init",
             Self::OperatorProofRefused => "operator.prove",
             Self::CallerRefused => "caller.refuse",
+            Self::ReplyDropped => "reply.drop",
             Self::HiddenTextFound => "hidden_text.find",
             Self::AuditGap => "audit.gap",
             Self::AuditCheckpoint => "audit.checkpoint",

@@ -129,6 +129,14 @@ impl AuditRow {
             .with("claimed", claimed)
     }
 
+    /// `reply_dropped`: a reply of so many bytes did not go out, because what waits for its client to read
+    /// had reached `limit`. What it answers was done.
+    pub fn reply_dropped(actor: &Actor, request_id: Option<String>, bytes: usize, limit: &str) -> Self {
+        let mut row = Self::new(Event::ReplyDropped).by(actor).with("bytes", bytes).with("limit", limit);
+        row.request_id = request_id;
+        row
+    }
+
     /// `mcp_denied`: refused before anything left. `rule` is a stable word (`binding`, `policy`,
     /// `fallback`, `pin`, `ask`), `by` the policy where one decided.
     pub fn denied(call: &CallFacts, rule: &str, by: Option<&str>, reason: &str) -> Self {

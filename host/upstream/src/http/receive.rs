@@ -128,10 +128,19 @@ impl Core {
         reader: Option<(u64, &Shared)>,
         mark: &mut Mark,
     ) -> String {
-        let mut decoder = SseDecoder::new(self.hub.limits.max_message);
+        let limit = self.hub.limits.max_message;
+        let mut decoder = SseDecoder::new(limit);
+        // What was too long to be read may have been the reply.
+        let mut dropped = false;
         loop {
             let chunk = match response.chunk().await {
                 Ok(Some(chunk)) => chunk,
+                Ok(None) if dropped => {
+                    return format!(
+                        "an event of more than {limit} bytes (limit `max_message`) was dropped, and the event \
+                         stream ended without another reply"
+                    );
+                }
                 Ok(None) => return "the event stream ended before the reply".to_owned(),
                 Err(error) => return chain(&error.without_url()),
             };
@@ -139,6 +148,7 @@ impl Core {
                 shared.touch();
             }
             for item in decoder.push(&chunk) {
+                dropped |= matches!(item, SseItem::TooLong { .. });
                 self.event(item, reader.map_or(Asked::Nobody, |(id, _)| Asked::Event(id)));
             }
             mark.note(&decoder);

@@ -32,6 +32,9 @@ pub enum HeaderFault {
     /// The two differ.
     #[error("differs from the body")]
     Different,
+    /// It is there more than once, so that two readers could read two values.
+    #[error("is there more than once")]
+    Repeated,
 }
 
 impl HeaderMismatch {

@@ -202,6 +202,13 @@ fn failure(error: DialError) -> Failure {
     match error {
         DialError::Refused(refused) => of_refused(refused),
         DialError::Stranger(_) => Failure::integrity(error),
+        DialError::Silent { pid } => {
+            let pid = pid.map_or_else(|| "PID".to_owned(), |pid| pid.to_string());
+            Failure::failed(error).hint(format!(
+                "it is stopped or has too much to do: let it go on with `kill -CONT {pid}`, or end it with \
+                 `kill -KILL {pid}` and start this again"
+            ))
+        }
         error => Failure::failed(error),
     }
 }

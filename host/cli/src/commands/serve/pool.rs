@@ -12,6 +12,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -19,8 +20,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolgate_base::Secret;
 use toolgate_config::{Config, Lane};
-use toolgate_downstream::StdioOptions;
 use toolgate_downstream::local::{Answering, Hello, Refused, Room, Want};
+use toolgate_downstream::{StdioOptions, Unread};
 use toolgate_gateway::{Caller, Gateway};
 use toolgate_signing::Digest;
 use toolgate_wire::envelope::Era;
@@ -33,6 +34,9 @@ use crate::exit::Failure;
 /// Variables that say where things are. What they lead to is in the configuration that was read.
 const PLACES: [&str; 3] = ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"];
 
+/// How long whoever asks for the state of servers waits for those that start.
+const AT_ONCE: Duration = Duration::from_secs(2);
+
 /// All gateways of this process.
 pub(super) struct Pool {
     explicit: Option<PathBuf>,
@@ -43,6 +47,7 @@ pub(super) struct Pool {
     /// Held while one is made, so that of two clients alike the second finds the first one's.
     making: tokio::sync::Mutex<()>,
     couriers: Mutex<Option<(String, Couriers)>>,
+    unread: Arc<Unread>,
     ending: TaskTracker,
     shutdown: CancellationToken,
 }
@@ -59,6 +64,7 @@ impl Pool {
     pub(super) async fn begin(
         explicit: Option<PathBuf>,
         loaded: Loaded,
+        unread: Arc<Unread>,
         shutdown: CancellationToken,
     ) -> Result<(Arc<Self>, Arc<Gateway>, Used), Failure> {
         let pool = Arc::new(Self {
@@ -69,6 +75,7 @@ impl Pool {
             generations: Mutex::default(),
             making: tokio::sync::Mutex::default(),
             couriers: Mutex::default(),
+            unread,
             ending: TaskTracker::new(),
             shutdown,
         });
@@ -248,6 +255,7 @@ impl Answering for Shared {
             max_running: gateway.config().serve.max_running,
             lane,
             is_shared: true,
+            unread: Arc::clone(&self.0.unread),
             shutdown: self.0.shutdown.clone(),
             ..StdioOptions::new(persona.clone())
         };
@@ -273,7 +281,7 @@ impl Answering for Shared {
                 hint: Some("see `toolgate mcp list`".to_owned()),
             })?;
         }
-        let statuses = gateway.status(&caller, true).await;
+        let statuses = gateway.status_within(&caller, Some(AT_ONCE)).await;
         serde_json::to_value(statuses).map_err(|error| refused(&Failure::failed(error)))
     }
 }

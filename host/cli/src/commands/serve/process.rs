@@ -74,8 +74,9 @@ async fn prepare(explicit: Option<&Path>, args: &GatewayProcess) -> Result<Ready
     let claim = super::take(config, Manner::Shared, BEFORE)?;
     logging::keep_in(&config.data_dir);
     let (standing, idle_exit) = (super::standing(config), config.serve.idle_exit);
+    let unread = super::unread(&config.serve);
     let stop = CancellationToken::new();
-    let (pool, _, _) = Pool::begin(explicit.map(Path::to_owned), loaded, stop.clone()).await?;
+    let (pool, _, _) = Pool::begin(explicit.map(Path::to_owned), loaded, unread, stop.clone()).await?;
     let door = super::open(&claim)?;
     Ok(Ready { claim, door, pool, standing, idle_exit, stop })
 }

@@ -1,7 +1,11 @@
 //! Hidden text in the strings and names of a document (row SE-01), and names that are made to be taken
 //! for others (row SE-14).
 
+mod blobs;
+
 use toolgate_base::{hidden, lookalike};
+
+use self::blobs::{Blob, Blobs};
 
 use crate::json::{self, Role, Visit};
 
@@ -27,9 +31,11 @@ pub struct Finding {
 /// as one string: nothing is called clean because it could not be parsed.
 pub fn findings(text: &str) -> Vec<Finding> {
     let mut found = Vec::new();
+    let mut blobs = Blobs::default();
     let whole = json::visit_strings(text, "", &mut |pointer, raw, role| {
         match json::unescape(raw) {
             Ok(value) => {
+                blobs.note(pointer, &value, role);
                 found.extend(hidden::find(&value).map(|finding| describe(pointer, finding)));
                 if is_name(pointer, role) {
                     found.extend(lookalike::find(&value).map(|finding| describe(pointer, finding)));
@@ -39,10 +45,28 @@ pub fn findings(text: &str) -> Vec<Finding> {
         }
         if found.len() < MAX_FINDINGS { Visit::On } else { Visit::Stop }
     });
+    let room = MAX_FINDINGS.saturating_sub(found.len());
+    let in_blobs = blobs.found().into_iter().take(room);
+    found.extend(in_blobs.map(|blob| describe(&blob.pointer, blob.finding)));
     if whole.is_err() && found.is_empty() {
         found.extend(hidden::find(text).map(|finding| describe("", finding)));
     }
     found
+}
+
+/// Every blob of text that hides something, by its pointer, with what it is in base64 without that.
+pub fn stripped_blobs(text: &str) -> Vec<(String, String)> {
+    let mut blobs = Blobs::default();
+    // A document that is no JSON has no blobs; whoever changes it finds out.
+    let _ = json::visit_strings(text, "", &mut |pointer, raw, role| {
+        if (pointer.ends_with("/blob") || pointer.ends_with("/mimeType"))
+            && let Ok(value) = json::unescape(raw)
+        {
+            blobs.note(pointer, &value, role);
+        }
+        Visit::On
+    });
+    blobs.found().into_iter().map(|Blob { pointer, stripped, .. }| (pointer, stripped)).collect()
 }
 
 /// Whether a string names what a model calls or fills in: a definition itself, or a field of its schemas.
