@@ -90,7 +90,7 @@ fn two_builds_of_one_version_are_told_apart() {
     let (sandbox, mut client) = served();
     let config = sandbox.config_file().canonicalize().unwrap();
     let hello = json!({
-        "protocol": 2, "version": env!("CARGO_PKG_VERSION"), "build": "/opt/other/toolgate, written then",
+        "protocol": 3, "version": env!("CARGO_PKG_VERSION"), "build": "/opt/other/toolgate, written then",
         "config": config, "locked": false, "variables": {},
         "want": { "kind": "session", "persona": "default", "lane": "main" },
     });
@@ -101,7 +101,7 @@ fn two_builds_of_one_version_are_told_apart() {
     BufReader::new(stream).read_line(&mut line).unwrap();
     let reply: Value = serde_json::from_str(&line).unwrap();
     let message = reply["message"].as_str().unwrap();
-    for part in [crate::TOOLGATE, "/opt/other/toolgate", "protocol 1 ", "protocol 2)"] {
+    for part in [crate::TOOLGATE, "/opt/other/toolgate", "protocol 2 ", "protocol 3)"] {
         assert!(message.contains(part), "{part}: {message}");
     }
     echo(&mut client, "undisturbed");

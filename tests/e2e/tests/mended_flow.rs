@@ -69,8 +69,8 @@ fn gate_unread_a_client_that_stops_reading_loses_long_replies_by_name_and_no_cal
     let call = json!({ "name": "fix__big", "arguments": { "bytes": LONG } });
     let all: String = (1..=CALLS).map(|id| request(id, "tools/call", &call)).collect();
     input.write_all(all.as_bytes()).unwrap();
-    // At most four of them have room.
-    wait_until("replies are dropped", || rows(&sandbox, "reply_dropped").len() >= CALLS - 4);
+    // Four of them have room, and one or two are on their way through the relay.
+    wait_until("replies are dropped", || rows(&sandbox, "reply_dropped").len() >= CALLS - 6);
     let mut answered = vec![0; CALLS + 1];
     let (mut kept, mut lost) = (0, 0);
     while kept + lost < CALLS {
@@ -88,11 +88,11 @@ fn gate_unread_a_client_that_stops_reading_loses_long_replies_by_name_and_no_cal
             lost += 1;
         }
     }
-    assert!((1..=4).contains(&kept), "{kept} kept");
+    assert!((1..=6).contains(&kept), "{kept} kept");
     assert!(answered.iter().skip(1).all(|count| *count == 1), "{answered:?}");
     assert_eq!(sandbox.read("ledger").matches(r#""tools/call""#).count(), CALLS, "each was sent once");
+    wait_until("each has its row", || rows(&sandbox, "reply_dropped").len() == lost);
     let dropped = rows(&sandbox, "reply_dropped");
-    assert_eq!(dropped.len(), lost);
     assert_eq!(dropped[0]["details"]["limit"], "serve.max_unread_mib", "{}", dropped[0]);
     let _ = child.kill();
     let _ = child.wait();
@@ -103,13 +103,11 @@ fn gate_crowded_over_http_a_token_with_much_to_read_gets_nothing_new_until_it_ha
     let sandbox = sandbox();
     sandbox.configure_fixture(&[], &format!("{ALLOW}serve: {{ max_unread_mib: 17 }}\n"));
     let server = sandbox.serve_http();
-    let call = json!({ "name": "fix__big", "arguments": { "bytes": 15 << 20 } }).to_string();
     assert_eq!(server.modern("/mcp", "1", "tools/list", "{}").status, 200);
     let mut stuck = TcpStream::connect(server.address).unwrap();
     let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
     let body = format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{{},{meta}}}}}"#,
-        call.trim_start_matches('{').trim_end_matches('}').to_owned() + "}"
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"fix__big","arguments":{{"bytes":15728640}},{meta}}}}}"#
     );
     write!(
         stuck,
@@ -178,6 +176,7 @@ fn a_call_that_a_freeze_ends_is_told_of_the_freeze_its_reason_and_that_it_may_ha
         assert!(told.contains(words), "{words}: {told}");
     }
     assert!(!told.contains('\u{202e}'), "{told}");
+    wait_until("its end is written down", || !rows(&sandbox, "mcp_cancelled").is_empty());
     let cancelled = rows(&sandbox, "mcp_cancelled");
     assert!(cancelled[0]["details"]["reason"].as_str().unwrap().contains("incident"), "{cancelled:?}");
 }
