@@ -2,6 +2,7 @@
 //! proves; each gate's test fails when its call site is removed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod advice;
 mod approved;
 mod apps;
 mod apr_rows;
@@ -45,8 +46,6 @@ mod locked;
 mod logging;
 mod logs;
 mod lost;
-mod mended_asks;
-mod mended_flow;
 mod misbehaving;
 mod narrowed;
 mod notices;
@@ -67,6 +66,7 @@ mod shown;
 mod sinks;
 mod sizes;
 mod stopping;
+mod stuck;
 mod subscriptions;
 mod supervision;
 mod surface;
