@@ -1,5 +1,5 @@
-//! What a hostile reader found around asks: names that say more than themselves, what is taken back, rows that
-//! cannot be written, and what comes back or goes on without the operator.
+//! Advice and answers around asks: names that say more than themselves, what is taken back, rows that cannot be
+//! written, and what comes back or goes on without the operator.
 
 use serde_json::{Value, json};
 use toolgate_e2e::{PATIENCE, Sandbox, Stdio};

@@ -1,5 +1,5 @@
-//! What was found by trying to break it: clients that do not read, servers that hang, headers that are
-//! there twice, a gateway that is stopped, a socket that is gone, a file that may not grow.
+//! What is stuck costs nobody else: clients that do not read, servers that hang, a gateway that is stopped, a
+//! socket that is gone, a file that may not grow.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
