@@ -53,10 +53,8 @@ pub(crate) fn config_with(
 
 fn tell_notices(config: &Config) {
     for notice in &config.warnings {
-        match &notice.place {
-            Some(place) => tracing::warn!("{place}: {}", notice.text),
-            None => tracing::warn!("{}", notice.text),
-        }
+        let place = notice.place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
+        tracing::warn!("{place}{}", notice.text);
     }
 }
 

@@ -116,7 +116,7 @@ fn is_tracestate(text: &str) -> bool {
     };
     let value = |byte: u8| (b' '..=b'~').contains(&byte) && byte != b'=';
     text.len() <= MAX_TRACESTATE
-        && text.split(',').all(|member| match member.trim().split_once('=') {
+        && text.split(',').all(|member| match member.trim_matches([' ', '\t']).split_once('=') {
             Some((name, text)) => !name.is_empty() && name.bytes().all(key) && text.bytes().all(value),
             None => false,
         })

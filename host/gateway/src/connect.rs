@@ -207,7 +207,7 @@ impl Gateway {
     /// Lists everything, compares it with what is approved and pins it where first use may.
     async fn first_listing(&self, server: &Server, connection: &Connection) -> Result<Surface, String> {
         let approved = self.approved(server);
-        let surface = self.listing(server, connection, &approved).await?;
+        let surface = Box::pin(self.listing(server, connection, &approved)).await?;
         if !pin::pins_at_first_use(&approved) {
             return Ok(surface);
         }

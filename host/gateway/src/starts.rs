@@ -125,7 +125,7 @@ async fn thawed(
         }
         drop(found);
         tokio::select! {
-            changed = changes.changed() => changed.ok()?,
+            told = changes.changed() => told.ok()?,
             () = ending.cancelled() => return None,
         }
     }

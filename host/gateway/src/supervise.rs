@@ -42,7 +42,7 @@ impl Gateway {
             self.note_list_changed(server, *kind);
         }
         let approved = self.approved(server);
-        match self.listing(server, &live.connection, &approved).await {
+        match Box::pin(self.listing(server, &live.connection, &approved)).await {
             Ok(surface) => {
                 let before = live.surface.load_full();
                 // A change that no digest covers is none for clients, and one for policies.

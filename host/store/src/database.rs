@@ -54,14 +54,14 @@ impl Database {
         Self::open_filled(path, format, durability, &|_| Ok(()))
     }
 
-    /// The same; where the tables are made, `fill` is called in the transaction that makes them, and its
+    /// The same; where the tables are made, `prepare` is called in the transaction that makes them, and its
     /// error leaves the file as empty as it was. So what a new database must hold is there from its first
     /// moment on, and nobody else makes one meanwhile.
     pub(crate) fn open_filled(
         path: &Path,
         format: &Format,
         durability: Durability,
-        fill: &dyn Fn(&Connection) -> Result<(), StoreError>,
+        prepare: &dyn Fn(&Connection) -> Result<(), StoreError>,
     ) -> Result<Self, StoreError> {
         // SQLite would create the file with the umask's rights; its WAL and index files take
         // theirs from the database, so this one step makes all three private.
@@ -88,7 +88,7 @@ impl Database {
                 Durability::Disk => "FULL",
             },
         )?;
-        database.bring_up(format, fill)?;
+        database.bring_up(format, prepare)?;
         Ok(database)
     }
 
@@ -171,7 +171,7 @@ impl Database {
     fn bring_up(
         &mut self,
         format: &Format,
-        fill: &dyn Fn(&Connection) -> Result<(), StoreError>,
+        prepare: &dyn Fn(&Connection) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let found = self.format_number()?;
         if found == format.number {
@@ -210,7 +210,7 @@ impl Database {
         }
         transaction.execute_batch(format.create).map_err(failed)?;
         transaction.pragma_update(None, "user_version", format.number).map_err(failed)?;
-        fill(&transaction)?;
+        prepare(&transaction)?;
         transaction.commit().map_err(failed)
     }
 

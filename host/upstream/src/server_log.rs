@@ -10,10 +10,13 @@ use std::sync::Arc;
 
 use crate::error::quote;
 
+/// A text without what it must not show.
+type Masking = dyn Fn(&str) -> String + Send + Sync;
+
 /// Takes out of a text what a server may repeat of the secrets that it was given.
 #[derive(Clone, Default)]
 pub struct Mask {
-    apply: Option<Arc<dyn Fn(&str) -> String + Send + Sync>>,
+    apply: Option<Arc<Masking>>,
     longest: usize,
 }
 

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio as Pipe};
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -13,6 +14,11 @@ use crate::{Http, Stdio, gateways};
 /// Names the one gate that is off, where `cargo xtask gates` runs a test; no other build knows it. A gateway that
 /// a client starts is handed the variables of the locale and no others, so the name begins like theirs.
 const WITHOUT_GATE: &str = "LC_TOOLGATE_WITHOUT_GATE";
+
+/// Twice as long as rows of the audit log wait for company at most (`store::audit::writer`).
+const ROW_DELAY: Duration = Duration::from_millis(20);
+/// How often a log is looked at that does not come to rest.
+const LOOKS: usize = 20;
 
 /// Home, configuration and data of one test.
 pub struct Sandbox {
@@ -210,10 +216,20 @@ impl Sandbox {
         Http::start(self, options)
     }
 
-    /// The audit rows as JSON, oldest first.
+    /// The audit rows as JSON, oldest first. Rows that nobody waits for are written a moment later than what
+    /// they tell of, so it looks until nothing more has come for that long.
     pub fn audit(&self) -> Vec<Value> {
-        let run = self.run(&["audit", "tail", "-n", "10000", "--json"]).exits(0);
-        run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        let rows = || self.run(&["audit", "tail", "-n", "10000", "--json"]).exits(0).stdout;
+        let mut seen = rows();
+        for _ in 0..LOOKS {
+            std::thread::sleep(ROW_DELAY);
+            let now = rows();
+            if now == seen {
+                break;
+            }
+            seen = now;
+        }
+        seen.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     /// Every audit row as it leaves the log, oldest first, however many there are.

@@ -348,13 +348,13 @@ fn a_wider_grant_covers_the_tool_until_it_is_revoked_or_expires() {
     sandbox.run(&["mcp", "call", "fix.big", "--json", "{}"]).exits(3);
     let listed = sandbox.run(&["approvals", "list", "--json"]).json();
     let grant = listed["grants"][0]["id"].as_str().unwrap().to_owned();
+    // What was granted is what is suggested, and what was taken back is not.
+    let suggested = || sandbox.run(&["approvals", "suggest", "--since", "7d"]).exits(0).stdout;
+    assert!(suggested().contains("\"mcp.call:fix/echo\"") && !suggested().contains("big"), "{}", suggested());
     sandbox.run(&["approvals", "revoke", &grant]).exits(0);
+    assert!(!suggested().contains("mcp.call:fix/echo"), "{}", suggested());
     call("c", 3);
     assert!(sandbox.events().contains(&"approval.revoke".to_owned()));
-    // What was granted is what is suggested.
-    let suggested = sandbox.run(&["approvals", "suggest", "--since", "7d"]).exits(0);
-    assert!(suggested.stdout.contains("\"mcp.call:fix/echo\""), "{suggested:?}");
-    assert!(!suggested.stdout.contains("big"), "{suggested:?}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Group commit: rows wait in a queue and are committed together, by whoever comes first.
 //!
 //! Contract: an awaited row is answered after its group's commit, with its position or with the
-//! error; a row that nobody awaits is written within some 10 ms, with the next awaited one where there
+//! error; a row that nobody awaits is written within some 6 ms, with the next awaited one where there
 //! is one, and is kept through failed commits and tried again. Nothing is dropped silently: what must
 //! go is counted and the count becomes a row, `audit_gap`.
 //!

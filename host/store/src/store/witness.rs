@@ -52,22 +52,19 @@ impl Store {
         let mut known = self.pinned.lock().unwrap_or_else(PoisonError::into_inner);
         let after = known.as_ref().map_or(0, |(_, last)| *last);
         let (new, last) = memory::pinned_after(&self.data_dir, after)?;
-        let (mut all, _) = match known.take() {
-            Some(known) => known,
-            None => {
-                let memory = Memory::read(&self.data_dir)?;
-                let all: HashSet<String> = memory.pinned().map(str::to_owned).collect();
-                match memory.missing().first() {
-                    // Nothing is kept, so that a segment that was brought back is read.
-                    Some(_) if all.contains(server) => return Err(forgotten()),
-                    Some(file) => {
-                        return Err(StoreError::SegmentNeeded {
-                            server: server.to_owned(),
-                            file: file.clone(),
-                        });
-                    }
-                    None => (all, last),
+        let mut all = if let Some((all, _)) = known.take() {
+            all
+        } else {
+            let memory = Memory::read(&self.data_dir)?;
+            let all: HashSet<String> = memory.pinned().map(str::to_owned).collect();
+            match memory.missing().first() {
+                // Nothing is kept, so that a segment that was brought back is read.
+                Some(_) if all.contains(server) => return Err(forgotten()),
+                Some(file) => {
+                    let (server, file) = (server.to_owned(), file.clone());
+                    return Err(StoreError::SegmentNeeded { server, file });
                 }
+                None => all,
             }
         };
         all.extend(new);

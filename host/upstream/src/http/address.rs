@@ -86,7 +86,7 @@ mod tests {
             ("http://h/mcp?q='x'", "%27"),
             ("http://h/a b", "%20"),
             ("http://h/mcp#part", "fragment"),
-            ("http://u:p@h/mcp", "credentials"),
+            ("http://u:p@h/mcp", "password"),
             ("ftp://h/mcp", "http://"),
             ("mcp", "relative"),
         ] {

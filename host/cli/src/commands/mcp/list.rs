@@ -172,7 +172,8 @@ pub(crate) async fn status(explicit: Option<&Path>, args: McpStatus) -> Result<(
     let running = match client::ask(&loaded, want).await {
         Ok(answer) => answer.map(statuses_of).transpose()?,
         Err(failure) => {
-            tracing::warn!("{}; this is what servers show here instead", failure.message);
+            let hint = failure.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+            tracing::warn!("{}{hint}; this is what servers show here instead", failure.message);
             None
         }
     };

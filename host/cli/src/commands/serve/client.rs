@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_base::lock::FileLock;
 use toolgate_config::FoundBy;
 use toolgate_downstream::local::{
-    Connected, DialError, Hello, PROTOCOL, Refused, RelayEnd, Want, dial, greet, relay, run_dir,
+    Claim, Connected, DialError, Hello, PROTOCOL, Refused, RelayEnd, Want, dial, greet, relay, run_dir,
 };
 
 use super::process::Started;
@@ -27,6 +27,9 @@ use crate::logging;
 
 /// How long a start may take, plugins compiled included.
 const START: Duration = Duration::from_mins(2);
+
+/// How long a socket that was removed may take to come back.
+const SOCKET_BACK: Duration = Duration::from_secs(3);
 
 /// Variables that a gateway gets from the client that starts it, beside those that its configuration
 /// names: where things are, how to write text, and how much to log.
@@ -148,10 +151,28 @@ async fn start(loaded: &Loaded, verbose: u8) -> Result<(), Failure> {
         .map_err(Failure::failed)?;
     match serde_json::from_str(&line) {
         Ok(Started::Ready) => Ok(()),
-        Ok(Started::Failed(refused)) => Err(of_refused(refused)),
+        Ok(Started::Failed(refused)) => {
+            if socket_comes_back(data_dir).await? {
+                Ok(())
+            } else {
+                Err(of_refused(refused))
+            }
+        }
         Err(_) => Err(Failure::failed("the gateway of this data directory ended while it started")
             .hint(format!("its log is {}", logging::own_file(data_dir).display()))),
     }
+}
+
+/// Whether a gateway holds the directory whose socket somebody removed: it looks every second and makes it anew.
+async fn socket_comes_back(data_dir: &Path) -> Result<bool, Failure> {
+    let until = Instant::now() + SOCKET_BACK;
+    while Claim::serving(data_dir).is_ok_and(|holder| holder.is_some()) && Instant::now() < until {
+        if dial(data_dir).await.map_err(failure)?.is_some() {
+            return Ok(true);
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    Ok(false)
 }
 
 fn command(loaded: &Loaded, verbose: u8) -> Result<Command, Failure> {

@@ -41,7 +41,8 @@ fn a_client_that_differs_in_anything_is_refused_with_both_sides() {
     let locked = other(&|hello| hello.locked = true);
     assert!(locked.contains("with --locked") && locked.contains("without --locked"), "{locked}");
     let protocol = other(&|hello| hello.protocol = PROTOCOL + 1);
-    for part in ["/bin/a", "/bin/b", "protocol 1 ", "protocol 2)"] {
+    let (ours, theirs) = (format!("protocol {PROTOCOL} "), format!("protocol {})", PROTOCOL + 1));
+    for part in ["/bin/a", "/bin/b", &ours, &theirs] {
         assert!(protocol.contains(part), "{part}: {protocol}");
     }
 }

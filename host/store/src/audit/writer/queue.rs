@@ -15,7 +15,7 @@ use super::{MAX_GROUP, MAX_QUEUED, Reply, give_up};
 use crate::audit::prepare::Prepared;
 
 /// How long, and at most twice as long, rows that nobody awaits wait for company.
-const LINGER: Duration = Duration::from_millis(5);
+const LINGER: Duration = Duration::from_millis(3);
 /// How soon kept rows are tried again when nothing else is written.
 const RETRY: Duration = Duration::from_millis(500);
 /// Looks without a row after which the thread sleeps.

@@ -76,7 +76,9 @@ fn a_state_that_is_gone_is_made_anew_by_nobody_but_the_operator_and_holds_what_w
     let store = bench.store();
     assert_eq!(store.frozen().unwrap(), [freeze(Frozen::Server("a".to_owned()))]);
     let mut standing = store.standing().unwrap();
-    standing.iter_mut().for_each(|row| row.decided_at_ms = 0);
+    for row in &mut standing {
+        row.decided_at_ms = 0;
+    }
     assert_eq!(standing, [decided("mcp.call:b", Standing::Deny), decided("mcp.call:c", Standing::Ask)]);
     bench.close();
     let again = Recovery { approver: "me".to_owned(), servers: Vec::new() };
