@@ -377,3 +377,37 @@ fn gate_owner_somebody_else_who_reaches_the_socket_is_turned_away() {
     assert_eq!(ask(65_534), "", "a stranger is told nothing");
     echo(&mut client, "undisturbed");
 }
+
+#[test]
+fn gate_named_file_clients_beside_a_gateway_are_served_by_the_file_that_it_was_started_with() {
+    let sandbox = sandbox();
+    let entry = sandbox.fixture_entry("fix", &[]);
+    let file = |allow: &str| {
+        format!(
+            "data_dir: {}\nservers:\n{entry}personas:\n  default:\n    servers: [fix]\n    capabilities: {{ allow: [{allow}] }}\n",
+            sandbox.data().display()
+        )
+    };
+    // The user's own file allows what the one that is named does not.
+    std::fs::write(sandbox.config_file(), file("\"mcp.call:*\"")).unwrap();
+    let strict = sandbox.write("strict.yaml", file("\"mcp.call:fix/slow\""));
+    let with_file = |args: &[&str]| {
+        let mut command = sandbox.command(args);
+        command.env("TOOLGATE_CONFIG", &strict);
+        command
+    };
+    let mut serving = with_file(&["serve", "--listen", "127.0.0.1:0"])
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let said = BufReader::new(serving.stderr.take().unwrap());
+    assert!(said.lines().map(Result::unwrap).any(|line| line.starts_with("serving MCP on ")));
+    let mut client = Stdio::start(with_file(&["serve", "--stdio"]));
+    client.initialize();
+    let denied = client.call("fix__echo", &json!({ "message": "hi" }));
+    assert_eq!(denied.pointer("/_meta/toolgate~1error/code").unwrap(), "denied", "{denied}");
+    drop(client);
+    serving.kill().unwrap();
+    serving.wait().unwrap();
+}

@@ -62,7 +62,7 @@ pub(crate) async fn run(explicit: Option<&Path>, args: Serve, verbose: u8) -> Re
     }
     if !args.stdio {
         let listen = args.listen.unwrap_or(config.serve.listen);
-        return http(explicit, loaded, listen, args.server).await;
+        return http(loaded, listen, args.server).await;
     }
     if args.no_share {
         return alone(loaded.config, args).await;
@@ -104,12 +104,7 @@ async fn alone(config: Config, args: Serve) -> Result<(), Failure> {
 }
 
 /// Clients over HTTP, and those on pipes that come to the socket.
-async fn http(
-    explicit: Option<&Path>,
-    loaded: Loaded,
-    listen: SocketAddr,
-    server_only: Option<String>,
-) -> Result<(), Failure> {
+async fn http(loaded: Loaded, listen: SocketAddr, server_only: Option<String>) -> Result<(), Failure> {
     let config = &loaded.config;
     if let Some(reason) = config.serve.refusal(listen) {
         return Err(Failure::usage(reason));
@@ -140,8 +135,7 @@ async fn http(
     };
     // Before any server is started: an address that is taken costs nobody anything.
     let http = HttpServer::bind(options).await.map_err(Failure::usage)?;
-    let (pool, gateway, _used) =
-        Pool::begin(explicit.map(Path::to_owned), loaded, unread, stop.clone()).await?;
+    let (pool, gateway, _used) = Pool::begin(loaded, unread, stop.clone()).await?;
     let door = open(&claim)?;
     let signals = stop_on_signal(&stop);
     let options_of_door = DoorOptions { standing, idle_exit: None, shutdown: stop.clone() };

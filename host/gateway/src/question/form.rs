@@ -25,8 +25,9 @@ const UNSAFE: [&str; 3] = ["__proto__", "prototype", "constructor"];
 const CONTINUE: &str = "continue";
 const DECLINE: &str = "decline";
 
-/// What a form may say beside its fields; anything else could show or ask what is not looked at.
-const OF_FORM: [&str; 6] = ["$schema", "type", "title", "description", "properties", "required"];
+/// What a form may say beside its fields; anything else could show or ask what is not looked at. What `$defs`
+/// names no field can use, since each says its own type.
+const OF_FORM: [&str; 7] = ["$schema", "$defs", "type", "title", "description", "properties", "required"];
 
 /// A form with its server's name before everything that is read.
 pub(super) fn form(server: &str, original: &str) -> Result<Shown, String> {
@@ -50,7 +51,7 @@ pub(super) fn form(server: &str, original: &str) -> Result<Shown, String> {
         if is_unsafe(&key) {
             return Err(format!("its form has a field `{key}`, which no program takes for a name"));
         }
-        let kind = edit::get(property, "/type").and_then(edit::string);
+        let kind = kind_of(property);
         if !kind.as_deref().is_some_and(|kind| TYPES.contains(&kind)) {
             return Err(format!("field `{key}` of its form is nothing that a person can type"));
         }
@@ -231,8 +232,29 @@ fn speaks_of_a_secret(json: &str, is_one: fn(&str) -> bool) -> Result<bool, Stri
     Ok(speaks.get())
 }
 
+/// What a field is: its type, or the only one beside `null` where it may be left out, as SDKs write it.
+fn kind_of(property: &str) -> Option<String> {
+    let kinds: Vec<String> = match (edit::get(property, "/type"), edit::get(property, "/anyOf")) {
+        (Some(kind), _) if kind.starts_with('[') => {
+            edit::elements(kind).ok()?.into_iter().map(edit::string).collect::<Option<_>>()?
+        }
+        (Some(kind), _) => return edit::string(kind),
+        (None, Some(any)) => {
+            let kinds = edit::elements(any).ok()?.into_iter();
+            kinds.map(|one| edit::get(one, "/type").and_then(edit::string)).collect::<Option<_>>()?
+        }
+        (None, None) => return None,
+    };
+    match kinds.as_slice() {
+        [one, null] | [null, one] if null == "null" => Some(one.clone()),
+        _ => None,
+    }
+}
+
 /// Whether a person can type into it: a choice gives away nothing that the server does not know.
 fn is_free(property: &str, kind: Option<&str>) -> bool {
-    let is_choice = ["/enum", "/oneOf", "/anyOf"].iter().any(|choice| edit::get(property, choice).is_some());
+    let names = |place: &str| edit::get(property, place).is_some();
+    // Beside a type, `anyOf` holds choices; in place of one it says the type.
+    let is_choice = names("/enum") || names("/oneOf") || (names("/type") && names("/anyOf"));
     matches!(kind, Some("string" | "number" | "integer")) && !is_choice
 }

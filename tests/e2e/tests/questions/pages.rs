@@ -99,7 +99,12 @@ fn gate_form_eli_002_a_question_that_is_neither_a_form_nor_a_page_is_shown_to_no
         for (row, (_, why)) in rows.iter().zip(&odd) {
             assert!(row["details"]["detail"].as_str().unwrap().contains(why), "{why}: {row}");
         }
-        let closed = json!({ "type": "object", "properties": { "reason": { "type": "string" } }, "additionalProperties": false, "title": "T" });
+        let fields = json!({
+            "reason": { "type": "string" },
+            "note": { "anyOf": [{ "type": "string" }, { "type": "null" }], "default": null },
+            "count": { "type": ["integer", "null"] },
+        });
+        let closed = json!({ "type": "object", "properties": fields, "additionalProperties": false, "title": "T", "$defs": {} });
         send(&mut client, 200, &ask_params(&[with(closed, json!({ "mode": "form" }))]));
         let shown = next(&mut client);
         assert_eq!(shown["method"], "elicitation/create", "what is usual is shown: {shown}");

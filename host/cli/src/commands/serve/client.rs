@@ -129,7 +129,7 @@ async fn start(loaded: &Loaded, verbose: u8) -> Result<(), Failure> {
     let lock = run.join("start.lock");
     let taken = tokio::task::spawn_blocking(move || FileLock::exclusive(&lock, START));
     let _starting = taken.await.map_err(Failure::failed)?.map_err(Failure::failed)?;
-    if dial(data_dir).await.map_err(failure)?.is_some() {
+    if dial(data_dir).await.map_err(failure)?.is_some() || socket_comes_back(data_dir).await? {
         return Ok(());
     }
     let mut child = command(loaded, verbose)?.spawn().map_err(|error| {
@@ -151,13 +151,7 @@ async fn start(loaded: &Loaded, verbose: u8) -> Result<(), Failure> {
         .map_err(Failure::failed)?;
     match serde_json::from_str(&line) {
         Ok(Started::Ready) => Ok(()),
-        Ok(Started::Failed(refused)) => {
-            if socket_comes_back(data_dir).await? {
-                Ok(())
-            } else {
-                Err(of_refused(refused))
-            }
-        }
+        Ok(Started::Failed(refused)) => Err(of_refused(refused)),
         Err(_) => Err(Failure::failed("the gateway of this data directory ended while it started")
             .hint(format!("its log is {}", logging::own_file(data_dir).display()))),
     }

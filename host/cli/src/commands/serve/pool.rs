@@ -19,7 +19,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolgate_base::Secret;
-use toolgate_config::{Config, Lane};
+use toolgate_config::{Config, FoundBy, Lane};
 use toolgate_downstream::local::{Answering, Hello, Refused, Room, Want};
 use toolgate_downstream::{StdioOptions, Unread};
 use toolgate_gateway::{Caller, Gateway};
@@ -62,13 +62,14 @@ struct Generation {
 impl Pool {
     /// Makes the first gateway of this process. It is not ended as unused while the place in it is held.
     pub(super) async fn begin(
-        explicit: Option<PathBuf>,
         loaded: Loaded,
         unread: Arc<Unread>,
         shutdown: CancellationToken,
     ) -> Result<(Arc<Self>, Arc<Gateway>, Used), Failure> {
+        // Clients are served by the very file that this process was started with, however it was named.
+        let is_named = matches!(loaded.found_by, FoundBy::Argument | FoundBy::Environment);
         let pool = Arc::new(Self {
-            explicit,
+            explicit: loaded.config.path.clone().filter(|_| is_named),
             from: loaded.from.clone(),
             data_dir: loaded.config.data_dir.clone(),
             ground: Ground::new(&loaded.config, "gateway")?,

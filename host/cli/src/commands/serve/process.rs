@@ -76,7 +76,7 @@ async fn prepare(explicit: Option<&Path>, args: &GatewayProcess) -> Result<Ready
     let (standing, idle_exit) = (super::standing(config), config.serve.idle_exit);
     let unread = super::unread(&config.serve);
     let stop = CancellationToken::new();
-    let (pool, _, _) = Pool::begin(explicit.map(Path::to_owned), loaded, unread, stop.clone()).await?;
+    let (pool, _, _) = Pool::begin(loaded, unread, stop.clone()).await?;
     let door = super::open(&claim)?;
     Ok(Ready { claim, door, pool, standing, idle_exit, stop })
 }
