@@ -25,7 +25,8 @@ use crate::output;
 /// Adds a server, connects to it, pins what it shows, and keeps it only if that worked.
 pub(crate) async fn add(explicit: Option<&Path>, args: McpAdd) -> Result<(), Failure> {
     let args = with_late_options(args)?;
-    let config = context::config(explicit)?;
+    // What there is to say is said with the server in it: a label may wait for it.
+    let config = context::quiet_config(explicit)?;
     if config.servers.contains_key(&args.name) {
         return Err(Failure::usage(format!("there is a server '{}' already", args.name))
             .hint(format!("see it with `toolgate mcp get {}`, or take another name", args.name)));
